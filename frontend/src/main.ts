@@ -6,19 +6,12 @@ import { visibleLine } from "./safe.ts";
 import { ReviewStore } from "./reviews.ts";
 import { beginInstallation, isOlderThan, reloadFor } from "./installation.ts";
 import { ApiError, type Session, api, forget, knowDevice, pair, takeCode, token } from "./session.ts";
+import { SessionList, decoded, documentTitle, sessionOf, sessionPath, taskStateOf } from "./sessions.ts";
 import { TaskStore } from "./store.ts";
 import { LANGUAGE, t } from "./words.ts";
 import { PageElement, followLink, go } from "./parts/base.ts";
-import "./pages/devices-page.ts";
-import "./pages/diff-page.ts";
-import "./pages/files-page.ts";
-import "./pages/history-page.ts";
 import "./pages/inbox-page.ts";
-import "./pages/new-page.ts";
-import "./pages/settings-page.ts";
-import "./pages/tools-page.ts";
 import "./pages/task-page.ts";
-import "./pages/written-page.ts";
 import "./styles/tokens.css";
 import "./styles/workbench.css";
 import "./styles/written.css";
@@ -27,9 +20,21 @@ import { PAGE, enterPage } from "./place.ts";
 
 enterPage();
 
-/** Title of the tasks by which the page of changes compares; they are in the history alone. */
-const COMPARISON = "/diff";
+/** Pages that are seldom shown come when they are, so that the first one is there soon. */
+const LATER: Record<string, () => Promise<unknown>> = {
+  devices: () => import("./pages/devices-page.ts"),
+  diff: () => import("./pages/diff-page.ts"),
+  files: () => import("./pages/files-page.ts"),
+  history: () => import("./pages/history-page.ts"),
+  new: () => import("./pages/new-page.ts"),
+  settings: () => import("./pages/settings-page.ts"),
+  tools: () => import("./pages/tools-page.ts"),
+  written: () => import("./pages/written-page.ts"),
+};
+/** Number of sessions beside the page. */
+const LISTED = 12;
 const TICK_MS = 1000;
+const RETRY_MS = 3000;
 /** A server that restarts between two requests is noticed after this time. */
 const COMPARE_MS = 60_000;
 /** Without a tick for this long the page slept. */
@@ -52,7 +57,10 @@ export class Workbench extends PageElement {
   });
   #counted = -1;
   #ticked = Date.now();
+  #loading = new Set<string>();
+  #loaded = new Set<string>();
   #store = new TaskStore();
+  #sessions = new SessionList();
   #reviews = new ReviewStore();
   #second = "";
 
@@ -69,6 +77,9 @@ export class Workbench extends PageElement {
     this.#store.addEventListener("change", () => {
       this.version += 1;
       this.#count();
+    });
+    this.#sessions.addEventListener("change", () => {
+      this.version += 1;
     });
     this.#store.addEventListener("reached", () => void this.#compare());
     setInterval(() => {
@@ -117,7 +128,10 @@ export class Workbench extends PageElement {
       knowDevice(session);
       this.session = session;
       this.isRefused = false;
-      if (this.session.tasks) this.#store.start();
+      if (this.session.tasks) {
+        this.#store.start();
+        this.#sessions.start(this.#store);
+      }
       if (this.session.reviews) this.#reviews.start();
     } catch (error) {
       if (error instanceof ApiError && error.status === 401) this.#refuse();
@@ -178,7 +192,6 @@ export class Workbench extends PageElement {
       if (this.#counted >= 0 || count > 0) this.#announcer.announce(count ? t("wait", count) : t("nothingWaits"));
       this.#counted = count;
     }
-    document.title = count ? `(${count}) Isthmus` : "Isthmus";
     const counting = navigator as Navigator & {
       setAppBadge?: (count: number) => Promise<void>;
       clearAppBadge?: () => Promise<void>;
@@ -225,16 +238,9 @@ export class Workbench extends PageElement {
   #frame(session: Session) {
     const count = this.#waiting;
     const path = this.path.slice(PAGE.length);
-    const taskId = /^task\/([^/]+)$/.exec(path)?.[1];
-    const compared = /^diff\/([^/]+)$/.exec(path)?.[1];
-    const written = /^written\/([^/]+)$/.exec(path)?.[1];
-    const page = written
-      ? "written"
-      : taskId
-        ? "task"
-        : compared
-          ? "diff"
-          : (/^(new|history|devices|tools|settings|files)$/.exec(path)?.[1] ?? "inbox");
+    const shown = sessionOf(path);
+    const [kind, id] = this.#kindOf(path);
+    const page = kind === "task" || kind === "session" ? "task" : kind;
     const link = (path: string, name: string, words: string, symbol: Parameters<typeof icon>[0], badge = 0) =>
       html` <a href=${path} class=${page === name ? "on" : ""} aria-current=${page === name ? "page" : nothing}
         >${icon(symbol)}<span>${words}</span>${badge ? html`<span class="count" aria-label=${t("wait", badge)}>${badge}</span>` : nothing}</a
@@ -249,67 +255,85 @@ export class Workbench extends PageElement {
           ${
             session.tasks
               ? html`${link(`${PAGE}history`, "history", t("history"), "history")}
-                  ${link(`${PAGE}new`, "new", t("newTask"), "plus")}
-                  <h2 class="wide-only">${t("tasks")}</h2>`
+                  <a
+                    href="${PAGE}new"
+                    class="narrow-only ${page === "new" ? "on" : ""}"
+                    aria-current=${page === "new" ? "page" : nothing}
+                    >${icon("plus")}<span>${t("newSession")}</span></a
+                  >
+                  <h2 class="wide-only">${t("sessions")}</h2>
+                  ${this.#sessions.sessions
+                    .slice(0, LISTED)
+                    .map(
+                      ({ contextId, title, state }) =>
+                        html`<a
+                          href=${sessionPath(contextId)}
+                          class="task wide-only ${contextId === shown?.contextId ? "on" : ""}"
+                          aria-current=${contextId === shown?.contextId ? "page" : nothing}
+                          >${stateMark(taskStateOf(state))}<span class="cut" dir="auto"
+                            >${visibleLine(title, 60) || contextId}</span
+                          ></a
+                        >`,
+                    )}
+                  <a
+                    href="${PAGE}new"
+                    class="task wide-only ${page === "new" ? "on" : ""}"
+                    aria-current=${page === "new" ? "page" : nothing}
+                    >${icon("plus")}<span class="grow">${t("newSession")}</span><kbd>c</kbd></a
+                  >`
               : nothing
           }
-          ${this.#store.tasks
-            .filter((task) => task.title !== COMPARISON)
-            .slice(0, 12)
-            .map(
-              (task) =>
-                html`<a
-                  href="${PAGE}task/${task.id}"
-                  class="task wide-only ${task.id === taskId ? "on" : ""}"
-                  aria-current=${task.id === taskId ? "page" : nothing}
-                  >${stateMark(task.state)}<span class="cut" dir="auto"
-                    >${visibleLine(task.title, 60) || task.id}</span
-                  ></a
-                >`,
-            )}
           <span class="grow wide-only"></span>
           ${session.tasks ? link(`${PAGE}tools`, "tools", t("toolsNav"), "plug") : nothing}
           ${session.user || !session.tasks ? nothing : link(`${PAGE}settings`, "settings", t("settings"), "settings")}
           ${link(`${PAGE}devices`, "devices", session.user || t("devices"), "device")}
         </nav>
         ${
-          page === "inbox"
-            ? html`<isthmus-inbox
-                .store=${this.#store}
-                .reviews=${this.#reviews}
-                .now=${this.now}
-                .version=${this.version}
-              ></isthmus-inbox>`
-            : page === "history"
-              ? html`<isthmus-history
+          !this.#hasPage(page)
+            ? html`<main class="pane surface span"><p class="empty" role="status">${t("connecting")}</p></main>`
+            : page === "inbox"
+              ? html`<isthmus-inbox
+                  .address=${kind === "inbox" ? id : ""}
+                  .sessions=${this.#sessions}
                   .store=${this.#store}
+                  .reviews=${this.#reviews}
                   .now=${this.now}
                   .version=${this.version}
-                ></isthmus-history>`
-              : page === "diff"
-                ? html`<isthmus-session-diff .taskId=${compared ?? ""}></isthmus-session-diff>`
-                : page === "written"
-                  ? html`<isthmus-written
-                      .companion=${written ?? ""}
-                      .reviews=${this.#reviews}
-                      .version=${this.version}
-                    ></isthmus-written>`
-                  : page === "files"
-                    ? html`<isthmus-files .reviews=${this.#reviews} .version=${this.version}></isthmus-files>`
-                    : page === "devices"
-                      ? html`<isthmus-devices .now=${this.now}></isthmus-devices>`
-                      : page === "tools"
-                        ? html`<isthmus-tools .session=${session}></isthmus-tools>`
-                        : page === "settings"
-                          ? html`<isthmus-settings></isthmus-settings>`
-                          : page === "new"
-                            ? html`<isthmus-new .store=${this.#store} .session=${session}></isthmus-new>`
-                            : html`<isthmus-task
-                                .taskId=${taskId ?? ""}
-                                .store=${this.#store}
-                                .now=${this.now}
-                                .storeVersion=${this.version}
-                              ></isthmus-task>`
+                ></isthmus-inbox>`
+              : page === "history"
+                ? html`<isthmus-history
+                    .store=${this.#store}
+                    .list=${this.#sessions}
+                    .now=${this.now}
+                    .version=${this.version}
+                  ></isthmus-history>`
+                : page === "diff"
+                  ? html`<isthmus-session-diff .taskId=${id}></isthmus-session-diff>`
+                  : page === "written"
+                    ? html`<isthmus-written
+                        .companion=${id}
+                        .reviews=${this.#reviews}
+                        .version=${this.version}
+                      ></isthmus-written>`
+                    : page === "files"
+                      ? html`<isthmus-files .reviews=${this.#reviews} .version=${this.version}></isthmus-files>`
+                      : page === "devices"
+                        ? html`<isthmus-devices .now=${this.now}></isthmus-devices>`
+                        : page === "tools"
+                          ? html`<isthmus-tools .session=${session}></isthmus-tools>`
+                          : page === "settings"
+                            ? html`<isthmus-settings></isthmus-settings>`
+                            : page === "new"
+                              ? html`<isthmus-new .store=${this.#store} .session=${session}></isthmus-new>`
+                              : html`<isthmus-task
+                                  .contextId=${shown?.contextId ?? ""}
+                                  .turn=${shown?.turn ?? ""}
+                                  .taskId=${kind === "task" ? id : ""}
+                                  .store=${this.#store}
+                                  .sessions=${this.#sessions}
+                                  .now=${this.now}
+                                  .storeVersion=${this.version}
+                                ></isthmus-task>`
         }
         <footer class="status">
           <span class="row" role="status"
@@ -333,7 +357,57 @@ export class Workbench extends PageElement {
       ${this.hasKeys ? this.#keys() : nothing}`;
   }
 
+  /** Return the page of an address below the page, and what it shows. */
+  #kindOf(path: string): readonly [string, string] {
+    if (sessionOf(path)) return ["session", ""];
+    const [, kind, id] = /^(task|diff|written|question)\/([^/]+)$/.exec(path) ?? [];
+    if (kind && id) return [kind === "question" ? "inbox" : kind, decoded(id)];
+    return [/^(new|history|devices|tools|settings|files)$/.exec(path)?.[1] ?? "inbox", ""];
+  }
+
+  /** Name what is shown: the title of the session, or the words for the page. */
+  get #titleNow(): string {
+    const path = this.path.slice(PAGE.length);
+    const shown = sessionOf(path);
+    if (shown) return visibleLine(this.#sessions.get(shown.contextId)?.title ?? "", 80);
+    const [kind, id] = this.#kindOf(path);
+    if (kind === "task" || kind === "diff") return visibleLine(this.#store.rows.get(id)?.title ?? "", 80);
+    const words: Record<string, () => string> = {
+      inbox: () => t("inbox"),
+      history: () => t("history"),
+      new: () => t("newSession"),
+      devices: () => t("devices"),
+      tools: () => t("toolsNav"),
+      settings: () => t("settings"),
+      files: () => t("files"),
+      written: () => t("writtenSection"),
+    };
+    return words[kind]?.() ?? "";
+  }
+
+  /** Return whether a page is there; load it if it is not. A file that was not reached is asked for again. */
+  #hasPage(kind: string): boolean {
+    const load = LATER[kind];
+    if (!load || this.#loaded.has(kind)) return true;
+    if (this.#loading.has(kind)) return false;
+    this.#loading.add(kind);
+    const again = () => {
+      this.#loading.delete(kind);
+      this.requestUpdate();
+    };
+    load().then(
+      () => {
+        this.#loaded.add(kind);
+        again();
+      },
+      () => setTimeout(again, RETRY_MS),
+    );
+    return false;
+  }
+
   override updated(): void {
+    const title = this.session ? documentTitle(this.#waiting, this.#titleNow) : "Isthmus";
+    if (document.title !== title) document.title = title;
     const keys = this.querySelector<HTMLDialogElement>("dialog.sheet");
     if (keys && !keys.open) keys.showModal();
   }
@@ -361,6 +435,8 @@ export class Workbench extends PageElement {
       ["d", t("keyDiff")],
       ["z", t("keyRewind")],
       ["b", t("keyBranch")],
+      ["/", t("keyFind")],
+      ["F2", t("keyRename")],
       ["esc esc", t("keyStop")],
     ];
     if (this.#reviews.filePages.length)
@@ -375,7 +451,7 @@ export class Workbench extends PageElement {
       );
     }
     const rows = all.filter(
-      ([key]) => this.session?.tasks || !["g h", "g s", "c", "i", "l", "d", "z", "b", "esc esc"].includes(key),
+      ([key]) => this.session?.tasks || !["g h", "g s", "c", "i", "l", "d", "z", "b", "F2", "esc esc"].includes(key),
     );
     return html`<dialog
       class="sheet"

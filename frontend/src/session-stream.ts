@@ -1,46 +1,67 @@
-// The tasks of a session as one conversation: the shown one live, those before it, each from its first event.
+// The turns of a session as one conversation: the newest ones first, live as long as they work, older ones as they are asked for.
 
-import { TaskFollower, eventsAgain, getTask, tasksOf, type StreamState } from "./client.ts";
-import { ENDED, type TaskRow } from "./protocol.ts";
-import type { TaskStore } from "./store.ts";
+import { TaskFollower, eventsAgain, type StreamState } from "./client.ts";
+import { ENDED, type ToolCall } from "./protocol.ts";
+import { ApiError } from "./session.ts";
+import { type Turn, type WholeSession, turnAt, wholeSession } from "./sessions.ts";
 import { type CallItem, type Item, TaskFold } from "./task-fold.ts";
 
-const EARLIER_TASKS = 30;
-/** Characters of results that are kept of an earlier task. */
+/** Turns that are shown at first, and that each look further back adds. Browsers open six connections to one host. */
+const AT_ONCE = 4;
+/** Characters of results that are kept of a turn that is not the newest. */
 const EARLIER_CHARACTERS = 300_000;
 /** Events that come within this time after an interruption were missed; the note of them stays for a while. */
 const GATHER_MS = 700;
 const BACK_MS = 4_000;
 /** A page that is hidden for this long gives its connection up. */
 const HIDDEN_MS = 30_000;
+const RETRY_MS = 2_000;
+/** Title of the turns by which the page of changes compares; they are shown where they were sent alone. */
+const COMPARISON = "/diff";
 
 export interface SessionReader {
   /** Called when events came. */
   came(): void;
-  /** Called when the state of the connection, or the note of what was missed, changed. */
+  /** Called when the turns, the connection, or the note of what was missed changed. */
   turned(): void;
-  /** Called when the session of the task is known. */
-  found(contextId: string): void;
-  /** Whether the end of the task must be seen although the page is hidden. */
+  /** Whether the end of the turn must be seen although the page is hidden. */
   readonly mustSeeEnd: boolean;
 }
 
+/** A turn that is shown. */
+export interface ShownTurn {
+  id: string;
+  fold: TaskFold;
+  follower: TaskFollower;
+  /** Whether all its events are there; an older turn is drawn only then. */
+  isWhole: boolean;
+}
+
+/** What is shown: a session, or one task alone. */
+export type Shown = { contextId: string; turn: string | number } | { taskId: string };
+
 export class SessionStream {
-  fold = new TaskFold();
   stream: StreamState = { is: "connecting" };
   /** Number of events that came after an interruption, for a while. */
   fetched = 0;
-  #taskId = "";
-  #follower: TaskFollower | undefined;
-  #earlier: { fold: TaskFold; follower: TaskFollower }[] = [];
+  session: WholeSession | undefined;
+  #place: Shown | undefined;
+  #turns: readonly Turn[] = [];
+  #shown: ShownTurn[] = [];
+  #none = new TaskFold();
   #joined: readonly Item[] = [];
   #joinedAt = "";
-  #leaving: AbortController | undefined;
+  #looking: Promise<void> | undefined;
+  #isBehind = false;
+  /** Index of the turn back to which turns are to be shown without being asked for again. */
+  #goal = Infinity;
+  #leaving = new AbortController();
   /** Number of events before an interruption, until what came meanwhile was counted. */
   #missed: number | undefined;
   #countAtTick = 0;
   #backTimer = 0;
   #hiddenTimer = 0;
+  #retryTimer = 0;
 
   constructor(private readonly reader: SessionReader) {}
 
@@ -60,18 +81,21 @@ export class SessionStream {
     this.#leave();
   }
 
-  /** Follow a task, and show the tasks of its session before it. */
-  begin(taskId: string, store: TaskStore): void {
+  /** Show a session from its newest turn on, back to the turn that was asked for; or one task alone. */
+  begin(place: Shown): void {
     this.#leave();
+    this.#leaving = new AbortController();
     this.fetched = 0;
     this.#missed = undefined;
     clearTimeout(this.#backTimer);
     this.#backTimer = 0;
-    this.#taskId = taskId;
-    this.fold = new TaskFold(taskId);
-    const leaving = (this.#leaving = new AbortController());
-    this.#follower = this.#follow(taskId, this.fold);
-    void this.#beginEarlier(store.rows.get(taskId), leaving.signal).catch(() => undefined);
+    this.session = undefined;
+    this.#place = place;
+    this.#turns = [];
+    this.#goal = Infinity;
+    this.stream = { is: "connecting" };
+    if ("taskId" in place) this.#add(place.taskId);
+    else this.refresh();
   }
 
   /** Note how many events there are, for what a sleep will have missed. */
@@ -80,58 +104,184 @@ export class SessionStream {
   }
 
   retry(): void {
-    this.#follower?.retry();
+    clearTimeout(this.#retryTimer);
+    if (this.#shown.length) this.#newest?.follower.retry();
+    else this.refresh();
   }
 
-  /** The items of all shown tasks, in order. */
+  /** Ask for the turns again: one may have begun. */
+  refresh(): void {
+    if (!this.#place || !("contextId" in this.#place)) return;
+    if (this.#looking) {
+      this.#isBehind = true;
+      return;
+    }
+    const { signal } = this.#leaving;
+    const looking = this.#look(this.#place, signal).finally(() => {
+      if (this.#looking !== looking) return;
+      this.#looking = undefined;
+      if (this.#isBehind) {
+        this.#isBehind = false;
+        this.refresh();
+      }
+    });
+    this.#looking = looking;
+  }
+
+  /** Show a turn that was begun here. */
+  begun(taskId: string): void {
+    if (!this.#place || !("contextId" in this.#place)) return;
+    this.#place = { ...this.#place, turn: taskId };
+    this.refresh();
+  }
+
+  /** The turns of the session that are shown in the end, in order. */
+  get turns(): readonly Turn[] {
+    return this.#turns;
+  }
+
+  /** Whether there are turns before those that are shown. */
+  get hasEarlier(): boolean {
+    return this.#shown.length > 0 && this.#indexOf(this.#shown[0]?.id) > 0;
+  }
+
+  /** Whether turns are being read that are not drawn yet. */
+  get isReading(): boolean {
+    return this.#shown.some((turn) => !this.#isDrawn(turn));
+  }
+
+  /** Show all turns; those that are not there yet come one after another. */
+  all(): void {
+    this.#goal = 0;
+    this.#goOn();
+  }
+
+  /** Show some turns before those that are shown, unless that is under way. */
+  earlier(count = AT_ONCE): void {
+    if (this.isReading || !this.hasEarlier) return;
+    const first = this.#indexOf(this.#shown[0]?.id);
+    for (let at = first - 1; at >= Math.max(0, first - count); at -= 1) this.#add(this.#turns[at]?.id ?? "", true);
+    this.reader.turned();
+  }
+
+  /** The items of all shown turns, in order. */
   get items(): readonly Item[] {
-    if (!this.#earlier.length) return this.fold.items;
-    const version = this.folds.map((fold) => fold.items.length).join();
+    const drawn = this.#shown.filter((turn) => this.#isDrawn(turn));
+    if (drawn.length <= 1) return drawn[0]?.fold.items ?? this.#none.items;
+    const version = drawn.map((turn) => `${turn.id} ${turn.fold.items.length}`).join();
     if (version !== this.#joinedAt) {
       this.#joinedAt = version;
-      this.#joined = this.folds.flatMap((fold) => fold.items);
+      this.#joined = drawn.flatMap((turn) => turn.fold.items);
     }
     return this.#joined;
   }
 
-  /** The shown tasks, in order. */
-  get folds(): readonly TaskFold[] {
-    return [...this.#earlier.map(({ fold }) => fold), this.fold];
+  /** The newest turn. */
+  get fold(): TaskFold {
+    return this.#newest?.fold ?? this.#none;
   }
 
-  /** Return the task of an item. */
+  /** The turns that are shown, in order. */
+  get folds(): readonly TaskFold[] {
+    return this.#shown.map((turn) => turn.fold);
+  }
+
+  /** What waits for the user in any turn, in order. */
+  get questions(): { taskId: string; fold: TaskFold; call: ToolCall }[] {
+    return this.#shown.flatMap(({ id, fold }) => fold.questions.map((call) => ({ taskId: id, fold, call })));
+  }
+
+  /** Return the turn of an item. */
   foldOf(item: Item): TaskFold {
     return this.folds.find((fold) => fold.items.includes(item)) ?? this.fold;
+  }
+
+  /** Return the index of the first item of a turn; -1 while it is not shown. */
+  itemAt(taskId: string): number {
+    const item = this.#shown.find((turn) => turn.id === taskId && this.#isDrawn(turn))?.fold.items[0];
+    return item ? this.items.indexOf(item) : -1;
   }
 
   /** Fetch the result of a call that was not kept. Throws an ApiError. */
   async restore(item: CallItem): Promise<void> {
     const fold = this.foldOf(item);
-    fold.restore(item, await eventsAgain(fold.name || this.#taskId, item.fetched));
+    fold.restore(item, await eventsAgain(fold.name, item.fetched));
+  }
+
+  get #newest(): ShownTurn | undefined {
+    return this.#shown.at(-1);
+  }
+
+  #indexOf(taskId = ""): number {
+    return this.#turns.findIndex((turn) => turn.id === taskId);
+  }
+
+  #isDrawn(turn: ShownTurn): boolean {
+    return turn === this.#newest || turn.isWhole;
   }
 
   #leave(): void {
     clearTimeout(this.#hiddenTimer);
-    this.#leaving?.abort();
-    this.#follower?.stop();
-    for (const { follower } of this.#earlier) follower.stop();
-    this.#earlier = [];
+    clearTimeout(this.#retryTimer);
+    this.#leaving.abort();
+    this.#looking = undefined;
+    this.#isBehind = false;
+    for (const { follower } of this.#shown) follower.stop();
+    this.#shown = [];
     this.#joinedAt = "";
   }
 
-  async #beginEarlier(known: TaskRow | undefined, leaving: AbortSignal): Promise<void> {
-    const own = known ?? (await getTask(this.#taskId));
-    if (leaving.aborted) return;
-    this.reader.found(own.contextId);
-    const rows = (await tasksOf(own.contextId)).filter((row) => row.createdAt < own.createdAt && row.id !== own.id);
-    if (leaving.aborted) return;
-    this.#earlier = rows.slice(-EARLIER_TASKS).map((row) => {
-      const fold = new TaskFold(row.id, EARLIER_CHARACTERS);
-      return { fold, follower: this.#follow(row.id, fold, false) };
-    });
+  async #look(place: { contextId: string; turn: string | number }, leaving: AbortSignal): Promise<void> {
+    try {
+      const session = await wholeSession(place.contextId);
+      if (leaving.aborted) return;
+      this.session = session;
+      const asked = turnAt(session.tasks, place.turn);
+      this.#turns = session.tasks.filter((turn, at) => turn.title !== COMPARISON || asked === at);
+      if (!this.#turns.length) this.#turns = session.tasks;
+      this.#showNew(place.turn);
+    } catch (error) {
+      if (leaving.aborted) return;
+      if (error instanceof ApiError && error.status >= 400 && error.status < 500 && error.status !== 429) {
+        if (!this.#shown.length) this.stream = { is: "failed", reason: error.message };
+      } else {
+        if (!this.#shown.length) this.stream = { is: "waiting", until: Date.now() + RETRY_MS, attempt: 1 };
+        this.#retryTimer = window.setTimeout(() => this.refresh(), RETRY_MS);
+      }
+    }
+    this.reader.turned();
   }
 
-  #follow(taskId: string, fold: TaskFold, isOwn = true): TaskFollower {
+  /** Show turns that began, those that still work, and at first some back to the one that was asked for. */
+  #showNew(wanted: string | number): void {
+    const isFirst = !this.#shown.length;
+    const known = this.#indexOf(this.#newest?.id);
+    const from = turnAt(this.session?.tasks ?? [], wanted);
+    const asked = this.#indexOf(this.session?.tasks[from]?.id);
+    for (let at = isFirst ? this.#turns.length - 1 : known + 1; at < this.#turns.length; at += 1)
+      this.#add(this.#turns[at]?.id ?? "");
+    if (!isFirst) return;
+    const last = this.#turns.length - 1;
+    const waiting = this.#turns.findIndex((turn) => !ENDED.has(turn.state));
+    this.#goal = Math.min(asked >= 0 ? asked : last, waiting >= 0 ? waiting : last);
+    this.earlier();
+  }
+
+  #add(taskId: string, isBefore = false): void {
+    if (!taskId || this.#shown.some((turn) => turn.id === taskId)) return;
+    const fold = new TaskFold(taskId, isBefore ? EARLIER_CHARACTERS : undefined);
+    const turn: ShownTurn = { id: taskId, fold, isWhole: false, follower: this.#follow(taskId, fold) };
+    if (isBefore) this.#shown.unshift(turn);
+    else {
+      // What was the newest turn until now stays as it is drawn.
+      const before = this.#newest;
+      if (before) before.isWhole = true;
+      this.#shown.push(turn);
+      this.stream = { is: "connecting" };
+    }
+  }
+
+  #follow(taskId: string, fold: TaskFold): TaskFollower {
     return new TaskFollower(
       taskId,
       (events) => {
@@ -139,7 +289,11 @@ export class SessionStream {
         this.reader.came();
       },
       (found) => {
-        if (!isOwn || fold !== this.fold) return;
+        const turn = this.#shown.find((shown) => shown.fold === fold);
+        if (!turn) return; // it tells of its beginning before it is listed
+        const isDone = found.is === "ended" || found.is === "failed";
+        if (isDone || (found.is === "live" && !this.#hasEnded(taskId))) this.#become(turn);
+        if (turn !== this.#newest) return;
         if (found.is === "waiting") this.#expectMissed();
         else if (found.is === "live" || found.is === "ended") this.#tellMissed();
         this.stream = found;
@@ -148,25 +302,41 @@ export class SessionStream {
     );
   }
 
+  #hasEnded(taskId: string): boolean {
+    return this.#turns.some((turn) => turn.id === taskId && ENDED.has(turn.state));
+  }
+
+  #become(turn: ShownTurn): void {
+    if (turn.isWhole) return;
+    turn.isWhole = true;
+    this.#goOn();
+    this.reader.came();
+    this.reader.turned();
+  }
+
+  #goOn(): void {
+    if (this.hasEarlier && this.#indexOf(this.#shown[0]?.id) > this.#goal) this.earlier();
+  }
+
   #see = (): void => {
     clearTimeout(this.#hiddenTimer);
     if (!document.hidden) {
-      this.#follower?.retry();
+      for (const { follower } of this.#shown) follower.retry();
       return;
     }
-    // Browsers open few connections to one host. With messages that wait the end of the task must be seen.
+    // Browsers open few connections to one host. With messages that wait the end of the turn must be seen.
     this.#hiddenTimer = window.setTimeout(() => {
       if (this.reader.mustSeeEnd || ENDED.has(this.fold.state)) return;
       this.#expectMissed();
-      this.#follower?.pause();
+      for (const { follower } of this.#shown) follower.pause();
     }, HIDDEN_MS);
   };
 
   /** The page slept: its connections may be dead although nothing says so. */
   #wake = (): void => {
     this.#missed ??= this.#countAtTick;
-    this.#follower?.renew();
-    for (const { follower } of this.#earlier) follower.renew();
+    for (const { follower } of this.#shown) follower.renew();
+    this.refresh();
     this.#tellMissed();
   };
 

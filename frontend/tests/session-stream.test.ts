@@ -1,15 +1,16 @@
-import { type Mock, beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { EXTENSION } from "../src/protocol.ts";
 import { type SessionReader, SessionStream } from "../src/session-stream.ts";
-import type { TaskStore } from "../src/store.ts";
-import { row } from "./support/events.ts";
 import { type Asked, json, serve, stream } from "./support/server.ts";
 
-const task = (id: string, createdAt: number, more: object = {}): object => ({
+const turn = (id: string, more: object = {}): object => ({
   id,
-  contextId: "session",
-  status: { state: "TASK_STATE_COMPLETED", timestamp: new Date(createdAt).toISOString() },
-  metadata: { [EXTENSION]: { created_at: new Date(createdAt).toISOString(), ...more } },
+  title: id,
+  state: "completed",
+  began: 0,
+  changed: 0,
+  questions: 0,
+  ...more,
 });
 
 const prompt = (id: string): object => ({
@@ -19,21 +20,22 @@ const done = {
   statusUpdate: { status: { state: "TASK_STATE_COMPLETED" }, metadata: { [EXTENSION]: { kind: "STATE_CHANGE" } } },
 };
 
-function answer({ path }: Asked): Response {
-  const id = /tasks\/(\w+):subscribe/.exec(path)?.[1];
-  if (id) return stream(prompt(id), done);
-  return json({ tasks: [task("c", 3), task("b", 2), task("sub", 1.5, { parent_task_id: "b" }), task("a", 1)] });
+/** Answer as a server that has one session with these turns. */
+function answering(...turns: object[]): (asked: Asked) => Response {
+  return ({ path }) => {
+    const id = /tasks\/(\w+):subscribe/.exec(path)?.[1];
+    return id ? stream(prompt(id), done) : json({ contextId: "session", title: "", tasks: turns });
+  };
 }
 
-function reader(): SessionReader & { found: Mock<(contextId: string) => void> } {
-  return { came: vi.fn(), turned: vi.fn(), found: vi.fn(), mustSeeEnd: false };
+function reader(): SessionReader {
+  return { came: vi.fn(), turned: vi.fn(), mustSeeEnd: false };
 }
 
-const store = (...rows: ReturnType<typeof row>[]): TaskStore =>
-  ({ rows: new Map(rows.map((one) => [one.id, one])) }) as unknown as TaskStore;
+const letters = [..."abcdefghijkl"];
 
 const textsOf = (session: SessionStream): string[] =>
-  session.items.flatMap((item) => (item.is === "prompt" ? [item.text] : []));
+  session.items.flatMap((item) => (item.is === "prompt" ? [item.text.replace("prompt ", "")] : []));
 
 beforeEach(() => {
   vi.stubGlobal("window", globalThis);
@@ -41,26 +43,61 @@ beforeEach(() => {
   vi.stubGlobal("removeEventListener", vi.fn());
 });
 
-describe("the tasks of a session", () => {
-  it("are one conversation up to the shown task, without those of subagents", async () => {
-    serve(answer);
-    const read = reader();
-    const session = new SessionStream(read);
-    session.begin("b", store(row("b", { createdAt: 2 })));
-    await vi.waitFor(() => expect(textsOf(session)).toEqual(["prompt a", "prompt b"]));
-    expect(read.found).toHaveBeenCalledWith("session");
-    expect(session.folds.map((fold) => fold.name)).toEqual(["a", "b"]);
+describe("the turns of a session", () => {
+  it("are one conversation: the newest ones first, older ones when they are asked for", async () => {
+    serve(answering(...letters.map((id) => turn(id))));
+    const session = new SessionStream(reader());
+    session.begin({ contextId: "session", turn: "" });
+    await vi.waitFor(() => expect(textsOf(session)).toEqual([..."hijkl"]));
+    expect([session.hasEarlier, session.isReading]).toEqual([true, false]);
+    session.earlier();
+    await vi.waitFor(() => expect(textsOf(session)).toEqual([..."defghijkl"]));
+    expect(session.folds.map((fold) => fold.name).join("")).toBe("defghijkl");
     for (const item of session.items) expect(session.foldOf(item).items).toContain(item);
+    session.all();
+    await vi.waitFor(() => expect(textsOf(session)).toEqual(letters));
+    session.detach();
+  });
+
+  it.each(["b", 2])("go back to the one that the address names: %s", async (named) => {
+    serve(answering(...letters.map((id) => turn(id))));
+    const session = new SessionStream(reader());
+    session.begin({ contextId: "session", turn: named });
+    await vi.waitFor(() => expect(session.itemAt("b")).toBeGreaterThanOrEqual(0));
+    expect(textsOf(session).at(-1)).toBe("l");
+    expect(session.stream.is).toBe("ended");
+    session.detach();
+  });
+
+  it("do not have the comparisons of the page of changes, but one that was sent here", async () => {
+    serve(answering(turn("a"), turn("b", { title: "/diff" }), turn("c")));
+    const session = new SessionStream(reader());
+    session.begin({ contextId: "session", turn: "" });
+    await vi.waitFor(() => expect(textsOf(session)).toEqual(["a", "c"]));
+    session.begin({ contextId: "session", turn: "b" });
+    await vi.waitFor(() => expect(textsOf(session)).toEqual(["a", "b", "c"]));
+    session.detach();
+  });
+
+  it("grow at the end when one begins", async () => {
+    const turns = [turn("a")];
+    serve((asked) => answering(...turns)(asked));
+    const session = new SessionStream(reader());
+    session.begin({ contextId: "session", turn: "" });
+    await vi.waitFor(() => expect(textsOf(session)).toEqual(["a"]));
+    turns.push(turn("b"));
+    session.begun("b");
+    await vi.waitFor(() => expect(textsOf(session)).toEqual(["a", "b"]));
+    expect(session.fold.name).toBe("b");
     session.detach();
   });
 
   it("have keys of their own, so that equal ids of two tasks are two things", async () => {
-    serve((asked) => {
-      const response = answer(asked);
-      return asked.path.includes(":subscribe") ? stream({ ...prompt("x") }, done) : response;
-    });
+    serve((asked) =>
+      asked.path.includes(":subscribe") ? stream(prompt("x"), done) : answering(turn("a"), turn("b"), turn("c"))(asked),
+    );
     const session = new SessionStream(reader());
-    session.begin("c", store(row("c", { createdAt: 3 })));
+    session.begin({ contextId: "session", turn: "" });
     await vi.waitFor(() => expect(session.items).toHaveLength(3));
     expect(new Set(session.items.map((item) => item.key)).size).toBe(3);
     session.detach();
@@ -68,19 +105,36 @@ describe("the tasks of a session", () => {
 
   it("are those of another session after it was left, whatever still comes", async () => {
     let late: ((response: Response) => void) | undefined;
-    serve(answer);
+    serve(answering(turn("a")));
     const fetched = fetch;
     vi.stubGlobal("fetch", (path: string, options: RequestInit) =>
-      path.includes("contextId") && !late
+      path.includes("sessions/") && !late
         ? new Promise<Response>((resolve) => (late = resolve))
         : fetched(path, options),
     );
     const session = new SessionStream(reader());
-    session.begin("c", store(row("c", { createdAt: 3 })));
-    session.begin("a", store(row("a", { createdAt: 1 })));
-    late?.(json({ tasks: [task("b", 2)] }));
+    session.begin({ contextId: "left", turn: "" });
+    session.begin({ contextId: "session", turn: "" });
+    late?.(json({ contextId: "left", tasks: [turn("b")] }));
     await vi.waitFor(() => expect(session.stream.is).toBe("ended"));
-    expect(textsOf(session)).toEqual(["prompt a"]);
+    expect(textsOf(session)).toEqual(["a"]);
+    session.detach();
+  });
+
+  it("are one task alone for a subagent", async () => {
+    const asked = serve(answering());
+    const session = new SessionStream(reader());
+    session.begin({ taskId: "sub" });
+    await vi.waitFor(() => expect(textsOf(session)).toEqual(["sub"]));
+    expect(asked.some(({ path }) => path.includes("sessions"))).toBe(false);
+    session.detach();
+  });
+
+  it("are said to be missing where the session is not there", async () => {
+    serve(() => json({ error: "you have no such session" }, 404));
+    const session = new SessionStream(reader());
+    session.begin({ contextId: "none", turn: "" });
+    await vi.waitFor(() => expect(session.stream).toEqual({ is: "failed", reason: "you have no such session" }));
     session.detach();
   });
 });

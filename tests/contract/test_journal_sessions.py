@@ -113,7 +113,9 @@ async def test_words_are_sought_in_all_prompts_titles_and_the_folder(journal: Jo
     assert await listed(journal, words=("tide", '"émile"')) == ["a"]
     assert await listed(journal, words=("harbour", "quay")) == []  # the folder of a session is its first one
     assert await listed(journal, words=("srv",)) == ["b"]
-    for unknown in ("message_id", "nfor", "%"):
+    await turn(journal, clock, "long/1", "Long\n" + "word " * 30_000 + "end")
+    assert await listed(journal, words=("WORD",)) == ["long"]
+    for unknown in ("message_id", "nfor", "%", "end"):
         assert await listed(journal, words=(unknown,)) == []
     ((_, prompt),) = (await journal.sessions.list(SessionQuery(words=("émile", "tide")), "")).found
     assert prompt.startswith("Next\nfor")

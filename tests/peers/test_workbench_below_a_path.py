@@ -55,7 +55,7 @@ def test_the_page_is_below_the_path_with_all_that_it_loads(
         until_answers_count(page)
         answer_by(page, "1")
         expect(page.locator("isthmus-task")).to_contain_text("I wrote it.")
-        assert page.url.startswith(f"{proxy.url}ui/task/")
+        assert page.url.startswith(f"{proxy.url}ui/session/")
         page.reload()
         expect(page.locator("isthmus-task")).to_contain_text("I wrote it.")
         page.click("text=Devices")
@@ -75,7 +75,7 @@ def test_the_page_works_without_the_proxy_too(browser: Browser, served: Workbenc
         page.goto(f"{direct}/ui/#{served.link.partition('#')[2]}")
         page.wait_for_selector("nav")
         assert page.url == f"{direct}{PATH}/ui/"
-        page.click("text=New task")
+        page.click("text=New session")
         assert page.url == f"{direct}{PATH}/ui/new"
         page.reload()
         page.wait_for_selector("isthmus-new textarea")

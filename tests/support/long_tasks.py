@@ -80,10 +80,10 @@ def seed(data_dir: Path, workspace: Path, task_id: str, events: Iterable[AgentEv
         pool.submit(lambda: asyncio.run(write())).result()
 
 
-def seed_history(data_dir: Path, workspace: Path, prompts: Sequence[str]) -> None:
+def seed_history(data_dir: Path, workspace: Path, prompts: Sequence[str], together: int = 0) -> None:
     """Store an ended task for each prompt, a minute after the one before; ids count from 0.
 
-    The title is the prompt's first line.
+    The title is the prompt's first line. The last tasks, as many as ``together``, are one session.
     """
     first = time.time() - 60 * len(prompts)
     at = first
@@ -95,7 +95,8 @@ def seed_history(data_dir: Path, workspace: Path, prompts: Sequence[str]) -> Non
         try:
             for number, prompt in enumerate(prompts):
                 at = first + 60 * number
-                task = NewTask(f"past-{number}", f"session-{number}", str(workspace), prompt.splitlines()[0])
+                session = f"session-{number}" if number < len(prompts) - together else "together"
+                task = NewTask(f"past-{number}", session, str(workspace), prompt.splitlines()[0])
                 claimed = await journal.create(task, [Prompt(f"m-{number}", prompt, None)], "here", 60)
                 await journal.finish(claimed.lease, [StateChange(TaskState.COMPLETED)], [])
         finally:

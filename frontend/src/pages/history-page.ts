@@ -1,10 +1,10 @@
 import { html, nothing } from "lit";
 import { customElement, property, state } from "lit/decorators.js";
-import { type Hit, HistorySearch, type StateName } from "../history-search.ts";
 import { icon, stateMark } from "../icons.ts";
-import type { TaskRow } from "../protocol.ts";
 import { visible, visibleLine } from "../safe.ts";
-import { ApiError } from "../session.ts";
+import { problemOf } from "../sending.ts";
+import { SessionSearch } from "../session-search.ts";
+import { type SessionFacts, type SessionList, type SessionState, sessionPath, taskStateOf } from "../sessions.ts";
 import type { TaskStore } from "../store.ts";
 import { age, t } from "../words.ts";
 import { PageElement } from "../parts/base.ts";
@@ -14,27 +14,31 @@ import { PAGE } from "../place.ts";
 /** Typing is not searched for before this pause. */
 const PAUSE_MS = 200;
 
-const STATES: [StateName, () => string][] = [
+type Filter = SessionState | "" | "archived";
+
+const FILTERS: [Filter, () => string][] = [
   ["", () => t("anyState")],
   ["waiting", () => t("stateWaiting")],
   ["working", () => t("stateWorking")],
   ["done", () => t("stateDone")],
   ["failed", () => t("stateFailed")],
+  ["archived", () => t("stateArchived")],
 ];
 
-/** All tasks of the user, changed last first, with a search over all of them. */
+/** All sessions of the user, changed last first, with a search over all of them. */
 @customElement("isthmus-history")
 export class HistoryPage extends PageElement {
   @property({ attribute: false }) store!: TaskStore;
+  @property({ attribute: false }) list!: SessionList;
   @property({ type: Number }) now = Date.now();
   @property({ type: Number }) version = 0;
-  @state() private search: HistorySearch | undefined;
+  @state() private search: SessionSearch | undefined;
   @state() private problem = "";
   #words = "";
-  #state: StateName = "";
+  #filter: Filter = "";
   #timer = 0;
-  /** The tasks that are shown: they stay where they are, with the focus, until the next search has found something. */
-  #hits: readonly Hit[] = [];
+  /** The sessions that are shown: they stay where they are, with the focus, until the next search has found something. */
+  #hits: readonly SessionFacts[] = [];
 
   override connectedCallback(): void {
     super.connectedCallback();
@@ -53,7 +57,7 @@ export class HistoryPage extends PageElement {
   #seek(): void {
     clearTimeout(this.#timer);
     const words = this.#words.trim();
-    if (!words && !this.#state) {
+    if (!words && !this.#filter) {
       this.search?.stop();
       this.search = undefined;
       this.#hits = [];
@@ -63,7 +67,9 @@ export class HistoryPage extends PageElement {
     this.#timer = window.setTimeout(
       () => {
         this.search?.stop();
-        this.search = new HistorySearch(words, this.#state, () => this.requestUpdate());
+        const archived = this.#filter === "archived";
+        const sought = { words, archived, state: this.#filter === "archived" ? ("" as const) : this.#filter };
+        this.search = new SessionSearch(sought, () => this.requestUpdate());
         this.#more();
       },
       this.search ? PAUSE_MS : 0,
@@ -79,8 +85,7 @@ export class HistoryPage extends PageElement {
     const search = this.search;
     this.problem = "";
     search?.more().catch((error: unknown) => {
-      if (search === this.search)
-        this.problem = error instanceof ApiError && error.status !== 0 ? visibleLine(error.message, 300) : t("noReach");
+      if (search === this.search) this.problem = problemOf(error);
     });
   }
 
@@ -104,73 +109,97 @@ export class HistoryPage extends PageElement {
             class="field"
             aria-label=${t("state")}
             @change=${(event: Event) => {
-              this.#state = (event.target as HTMLSelectElement).value as StateName;
+              this.#filter = (event.target as HTMLSelectElement).value as Filter;
               this.#seek();
             }}
           >
-            ${STATES.map(([name, words]) => html`<option value=${name}>${words()}</option>`)}
+            ${FILTERS.map(([name, words]) => html`<option value=${name}>${words()}</option>`)}
           </select>
         </div>
       </div>
-      ${this.search ? this.#found(this.search) : this.#all()}
+      ${this.search ? this.#found(this.search) : html`${this.problem ? html`<p class="problem" role="alert">${this.problem}</p>` : nothing}${this.#all()}`}
     </main>`;
   }
 
   #all() {
-    const tasks = this.store.tasks;
+    const { sessions } = this.list;
     return html`<ul class="scroll rows">
-      ${tasks.map((task) => this.#row(task, ""))}
+      ${sessions.map((session) => this.#row(session))}
       ${
-        !tasks.length && this.store.isLoaded
+        !sessions.length && this.list.isLoaded
           ? html`<li class="empty">
               <p>${t("emptyHistory")}</p>
               <p class="t3">${t("emptyHistoryNext")}</p>
             </li>`
           : nothing
       }
-      ${this.store.hasMore ? html`<li class="center"><button class="b small" @click=${() => void this.store.more()}>${t("more")}</button></li>` : nothing}
+      ${this.list.hasMore ? html`<li class="center"><button class="b small" @click=${() => void this.list.more().catch(() => undefined)}>${t("more")}</button></li>` : nothing}
     </ul>`;
   }
 
-  #found(search: HistorySearch) {
+  #found(search: SessionSearch) {
     if (search.hasResults) this.#hits = search.hits;
     const hits = this.#hits;
-    const { searched, total, isRunning, isDone } = search;
-    const [found, looked, all] = [hits.length, searched, total].map((count) => count.toLocaleString());
+    const live = new Map(this.list.sessions.map((session) => [session.contextId, session]));
+    const { searched, isRunning, isDone } = search;
+    const [found = "", looked = ""] = [hits.length, searched].map((count) => count.toLocaleString());
     const said = isRunning
-      ? total
-        ? t("searching", looked ?? "", all ?? "")
+      ? searched
+        ? t("searching", looked)
         : t("connecting")
-      : isDone
-        ? t("foundAll", found ?? "", all ?? "")
-        : t("foundSome", found ?? "", looked ?? "", all ?? "");
+      : t(isDone ? "foundAll" : "foundSome", found, looked);
     return html`${this.problem ? html`<p class="problem" role="alert">${this.problem}</p>` : html`<p class="progress" role="status">${said}</p>`}
       <ul class="scroll rows">
-        ${hits.map((hit) => this.#row(this.store.rows.get(hit.id) ?? { ...hit, changedAt: hit.changed * 1000 }, hit.prompt))}
-        ${isDone && !hits.length ? html`<li class="empty"><p>${t("noneFound")}</p></li>` : nothing}
+        ${hits.map((hit) => this.#row({ ...hit, ...live.get(hit.contextId), prompt: hit.prompt ?? "" }))}
+        ${isDone && !hits.length ? html`<li class="empty"><p>${t(search.sought.archived && !search.sought.words ? "noneArchived" : "noneFound")}</p></li>` : nothing}
         ${!isDone && !isRunning ? html`<li class="center"><button class="b small" @click=${() => this.#more()}>${t("searchOn")}</button></li>` : nothing}
       </ul>`;
   }
 
-  #row(task: Pick<TaskRow, "id" | "title" | "state" | "workspace" | "changedAt">, prompt: Hit["prompt"]) {
+  #row(session: SessionFacts) {
+    const { contextId, title, prompt, archived, turns } = session;
+    const name = visibleLine(title, 60);
+    const [change, words] = archived ? (["restore", t("unarchive")] as const) : (["archive", t("archive")] as const);
     return html`<li class="row beside">
-      <a class="line grow" href="${PAGE}task/${task.id}"
-        >${stateMark(task.state)}
+      <a class="line grow" href=${sessionPath(contextId)}
+        >${stateMark(taskStateOf(session.state))}
         <span class="hit"
-          ><span class="cut" dir="auto">${visibleLine(task.title, 200) || task.id}</span
+          ><span class="cut" dir="auto">${visibleLine(title, 200) || contextId}</span
           >${prompt ? html`<span class="t3 xs cut" dir="auto">${visibleLine(prompt, 200)}</span>` : nothing}</span
         >
-        <span class="t3 xs cut wide-only" dir="auto">${visible(task.workspace)}</span>
-        <time class="t3 xs num">${age(task.changedAt, this.now)}</time></a
+        <span class="t3 xs num wide-only">${turns === 1 ? t("oneTurn") : t("countTurns", turns.toLocaleString())}</span>
+        <span class="t3 xs cut wide-only where" dir="auto">${visible(session.workspace)}</span>
+        <time class="t3 xs num">${age(session.changed * 1000, this.now)}</time></a
       >
       <a
         class="b small quiet icon"
-        href="${PAGE}diff/${task.id}"
-        aria-label="${t("sessionDiff")}: ${visibleLine(task.title, 60)}"
+        href="${PAGE}diff/${session.task}"
+        aria-label="${t("sessionDiff")}: ${name}"
         title=${t("sessionDiff")}
         >${icon("sides")}</a
       >
+      <button
+        class="b small quiet icon"
+        aria-label="${words}: ${name}"
+        title=${words}
+        @click=${() => void this.#change(session, change)}
+      >
+        ${icon(archived ? "undo" : "archive")}
+      </button>
     </li>`;
+  }
+
+  async #change(session: SessionFacts, change: "archive" | "restore"): Promise<void> {
+    this.problem = "";
+    try {
+      const changed = await this.list.change(session.contextId, { do: change });
+      // It stays where it is in what was found, so that it can be taken back.
+      const hit = this.#hits.find((one) => one.contextId === session.contextId);
+      if (hit) hit.archived = changed.archived;
+      this.requestUpdate();
+    } catch (error) {
+      this.problem = problemOf(error);
+    }
   }
 
   #press = (event: KeyboardEvent): void => {

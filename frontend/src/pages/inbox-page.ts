@@ -4,6 +4,8 @@ import { type Answered, answererOf } from "../client.ts";
 import { icon } from "../icons.ts";
 import { factsOf, isForm, shownPath } from "../question.ts";
 import { visible, visibleLine } from "../safe.ts";
+import type { TaskRow } from "../protocol.ts";
+import { type SessionList, sessionPath } from "../sessions.ts";
 import type { Question, TaskStore } from "../store.ts";
 import { age, clock, t } from "../words.ts";
 import { type Outcome, type ReviewStore, type Waiting, folderOf } from "../reviews.ts";
@@ -41,7 +43,10 @@ function sourceOf(item: Item | undefined): string {
 /** All that waits for the user. What is answered stays in its place, grey, until the page is left. */
 @customElement("isthmus-inbox")
 export class InboxPage extends PageElement {
+  /** Key of the question that the address of the page names, if it names one. */
+  @property() address = "";
   @property({ attribute: false }) store!: TaskStore;
+  @property({ attribute: false }) sessions: SessionList | undefined;
   @property({ attribute: false }) reviews!: ReviewStore;
   @property({ type: Number }) now = Date.now();
   @property({ type: Number }) version = 0;
@@ -50,6 +55,10 @@ export class InboxPage extends PageElement {
   /** The files that are answered together, as they were listed. */
   @state() private all: Item[] | undefined;
   #shown: Item[] = [];
+  /** Key of the question to be shown once it is known. */
+  #wanted = "";
+  /** Whether the address was given by this page, so that the one before it is the list. */
+  #hasPushed = false;
   /** What is kept in view after its end, so that it is seen how it ended. */
   #kept = "";
   /** The last request for who answered; one at a time, since many questions may end at once. */
@@ -65,7 +74,13 @@ export class InboxPage extends PageElement {
     removeEventListener("keydown", this.#press);
   }
 
-  override willUpdate(): void {
+  override willUpdate(changed: Map<string, unknown>): void {
+    if (changed.has("address")) {
+      this.#wanted = this.address === this.chosen ? "" : this.address;
+      this.isOpen = this.address !== "";
+      this.all = undefined;
+      if (!this.address) this.#hasPushed = false;
+    }
     const waiting = new Map<string, Item>();
     for (const question of this.store.questions)
       waiting.set(keyOf(question), { key: keyOf(question), question, isAnswered: false });
@@ -81,6 +96,13 @@ export class InboxPage extends PageElement {
     // New ones go below what is being read: nothing moves under the reader's eyes.
     this.#shown = this.#shown.length ? [...this.#shown, ...added.reverse()] : added;
     const next = this.#shown.find((item) => !item.isAnswered);
+    if (this.#wanted && this.#shown.some((item) => item.key === this.#wanted)) {
+      this.chosen = this.#wanted;
+      this.#wanted = "";
+    } else if (this.#wanted && this.#isWholeLoaded) {
+      this.#wanted = "";
+      this.isOpen = false;
+    }
     if (this.chosen !== this.#kept) this.#kept = "";
     if (
       !this.#shown.some(
@@ -91,6 +113,42 @@ export class InboxPage extends PageElement {
       this.chosen = next?.key ?? "";
     }
   }
+
+  /** The address follows what is shown: the next question after an answer, or the list. */
+  override updated(): void {
+    if (this.address && !this.#wanted && this.address !== this.chosen) this.#showAt(this.isOpen ? this.chosen : "");
+  }
+
+  /** Whether all that may wait is known. */
+  get #isWholeLoaded(): boolean {
+    return this.store.isLoaded || this.reviews.isLoaded;
+  }
+
+  /** Show a question, and give the page its address; from one question to another the list stays the page before. */
+  #open(key: string): void {
+    this.all = undefined;
+    this.chosen = key;
+    this.isOpen = true;
+    this.#showAt(key);
+  }
+
+  #showAt(key: string): void {
+    if (key === this.address) return;
+    const path = key ? `${PAGE}question/${encodeURIComponent(key)}` : PAGE;
+    if (this.address) history.replaceState(null, "", path);
+    else {
+      history.pushState(null, "", path);
+      this.#hasPushed = true;
+    }
+    dispatchEvent(new PopStateEvent("popstate"));
+  }
+
+  /** Go back to the list. */
+  #close = (): void => {
+    this.isOpen = false;
+    if (this.#hasPushed) history.back();
+    else if (this.address) this.#showAt("");
+  };
 
   override render() {
     const open = this.#shown.filter((item) => !item.isAnswered);
@@ -124,17 +182,14 @@ export class InboxPage extends PageElement {
               ? this.#review(chosen.review, chosen.isAnswered, open)
               : chosen?.question && (!chosen.isAnswered || chosen.key === this.#kept)
                 ? html` <div class="head">
-                      <button
-                        class="b small quiet icon narrow-only"
-                        aria-label=${t("back")}
-                        @click=${() => {
-                          this.isOpen = false;
-                        }}
-                      >
+                      <button class="b small quiet icon narrow-only" aria-label=${t("back")} @click=${this.#close}>
                         ${icon("back")}
                       </button>
-                      <a class="cut" href="${PAGE}task/${chosen.question.task.id}" dir="auto"
-                        >${visibleLine(chosen.question.task.title) || t("tasks")}</a
+                      <a
+                        class="cut"
+                        href=${sessionPath(chosen.question.task.contextId, chosen.question.task.id)}
+                        dir="auto"
+                        >${visibleLine(this.#titleOf(chosen.question.task)) || t("sessions")}</a
                       >
                       ${
                         chosen.isAnswered
@@ -185,6 +240,11 @@ export class InboxPage extends PageElement {
     </main>`;
   }
 
+  /** Return the title of the session of a task. */
+  #titleOf(task: TaskRow): string {
+    return this.sessions?.get(task.contextId)?.title ?? task.title;
+  }
+
   #answering = (event: CustomEvent<string>): void => {
     const item = this.#shown.find((one) => one.key === event.detail);
     if (item) item.isOwn = true;
@@ -220,13 +280,7 @@ export class InboxPage extends PageElement {
 
   #review(item: Waiting, hasEnded: boolean, open: Item[]) {
     return html` <div class="head">
-        <button
-          class="b small quiet icon narrow-only"
-          aria-label=${t("back")}
-          @click=${() => {
-            this.isOpen = false;
-          }}
-        >
+        <button class="b small quiet icon narrow-only" aria-label=${t("back")} @click=${this.#close}>
           ${icon("back")}
         </button>
         <span class="cut" dir="auto">${visibleLine(item.agent, 80)}</span>
@@ -332,7 +386,9 @@ export class InboxPage extends PageElement {
   };
 
   #choose(item: Item | undefined): void {
-    if (item) this.chosen = item.key;
+    if (!item) return;
+    this.chosen = item.key;
+    if (this.address) this.#showAt(item.key);
   }
 
   #anyRow(item: Item) {
@@ -350,10 +406,8 @@ export class InboxPage extends PageElement {
       <button
         class="cover"
         @click=${() => {
-          this.all = undefined;
-          this.chosen = item.key;
           this.#kept = isAnswered ? item.key : "";
-          this.isOpen = true;
+          this.#open(item.key);
         }}
       >
         <span class="from"
@@ -375,17 +429,9 @@ export class InboxPage extends PageElement {
       class="item ${isChosen ? "on" : ""} ${isAnswered ? "done" : ""}"
       aria-current=${isChosen ? "true" : nothing}
     >
-      <button
-        class="cover"
-        ?disabled=${isAnswered}
-        @click=${() => {
-          this.all = undefined;
-          this.chosen = key;
-          this.isOpen = true;
-        }}
-      >
+      <button class="cover" ?disabled=${isAnswered} @click=${() => this.#open(key)}>
         <span class="from"
-          ><b class="cut" dir="auto">${visibleLine(task.title, 80)}</b
+          ><b class="cut" dir="auto">${visibleLine(this.#titleOf(task), 80)}</b
           ><time>${age(task.changedAt, this.now)}</time></span
         >
         <span class="what cut" dir="auto">${facts.verb} ${facts.object}</span>
@@ -403,7 +449,7 @@ export class InboxPage extends PageElement {
     if (event.key === "j" || event.key === "k") {
       this.#choose(open[Math.max(0, Math.min(open.length - 1, at + (event.key === "j" ? 1 : -1)))]);
     } else if (event.key === "A") this.#openAll();
-    else if (event.key === "Escape" && this.isOpen) this.isOpen = false;
+    else if (event.key === "Escape" && this.isOpen) this.#close();
     else return;
     event.preventDefault();
   };

@@ -1,8 +1,10 @@
 import { html, nothing } from "lit";
 import { customElement, property, query, state } from "lit/decorators.js";
+import { getTask } from "../client.ts";
 import { visible } from "../safe.ts";
 import { problemOf, sendWritten } from "../sending.ts";
 import type { Session } from "../session.ts";
+import { sessionPath } from "../sessions.ts";
 import { StatusReader } from "../session-status.ts";
 import type { TaskStore } from "../store.ts";
 import { t } from "../words.ts";
@@ -10,9 +12,8 @@ import { PageElement, go } from "../parts/base.ts";
 import type { PromptBox, Written } from "../parts/prompt-box.ts";
 import "../parts/prompt-box.ts";
 import "../parts/trust-card.ts";
-import { PAGE } from "../place.ts";
 
-/** The beginning of a task. */
+/** The beginning of a session. */
 @customElement("isthmus-new")
 export class NewPage extends PageElement {
   @property({ attribute: false }) store!: TaskStore;
@@ -34,7 +35,7 @@ export class NewPage extends PageElement {
     this.folder ||= known[0] ?? "";
     if (this.folder) this.#status.look({ workspace: this.folder }, "");
     return html`<main class="pane surface span">
-      <div class="head"><h1>${t("newTask")}</h1></div>
+      <div class="head"><h1>${t("newSession")}</h1></div>
       <div class="center-page">
         <div class="col">
           <label class="t2 sm row"
@@ -69,7 +70,8 @@ export class NewPage extends PageElement {
     try {
       const taskId = await sendWritten(written, { workspace: this.folder }, this.store);
       this.box.clear();
-      go(`${PAGE}task/${taskId}`);
+      const contextId = this.store.rows.get(taskId)?.contextId ?? (await getTask(taskId)).contextId;
+      go(sessionPath(contextId));
     } catch (error) {
       this.problem = problemOf(error);
     } finally {

@@ -1,6 +1,6 @@
 import { html, nothing } from "lit";
 import { customElement, property, query, state } from "lit/decorators.js";
-import { cancel, hasCommand, sessionStatus } from "../client.ts";
+import { cancel, getTask, hasCommand, sessionStatus } from "../client.ts";
 import { icon, stateMark } from "../icons.ts";
 import { ENDED, type TaskState } from "../protocol.ts";
 import { LostQuestion } from "../lost-question.ts";
@@ -9,21 +9,27 @@ import { factsOf, shownPath } from "../question.ts";
 import { branch, rewind } from "../rewind.ts";
 import { visible, visibleLine } from "../safe.ts";
 import { isCommand, problemOf, sendWritten } from "../sending.ts";
+import { findItems, nextFound } from "../session-find.ts";
 import { type SessionReader, SessionStream } from "../session-stream.ts";
 import { StatusReader } from "../session-status.ts";
+import { type SessionList, type WholeSession, sessionPath, turnAt } from "../sessions.ts";
 import type { TaskStore } from "../store.ts";
-import type { CallItem, Item, PromptItem } from "../task-fold.ts";
+import type { CallItem, Item, PromptItem, TaskFold } from "../task-fold.ts";
 import { t } from "../words.ts";
 import { PageElement, go } from "../parts/base.ts";
 import type { ItemList } from "../parts/item-list.ts";
 import type { PromptBox, Written } from "../parts/prompt-box.ts";
 import { type Rows, rowOfItem } from "../parts/task-rows.ts";
+import type { FindBar } from "../parts/find-bar.ts";
+import "../parts/find-bar.ts";
 import "../parts/item-list.ts";
 import type { QuestionCard } from "../parts/question-card.ts";
 import "../parts/question-card.ts";
 import "../parts/prompt-box.ts";
 import "../parts/queued-messages.ts";
 import "../parts/rewind-ask.ts";
+import type { SessionTitle } from "../parts/session-title.ts";
+import "../parts/session-title.ts";
 import "../parts/task-aside.ts";
 import "../parts/trust-card.ts";
 import { isForPage } from "../keys.ts";
@@ -32,11 +38,16 @@ import { PAGE } from "../place.ts";
 /** Drawing that takes longer than this is done more seldom. */
 const SLOW_MS = 12;
 
-/** A task: its conversation in order, live, with its questions and a box for the next message. */
+/** A session: the conversation of its turns in order, live, with its questions and a box for the next message. */
 @customElement("isthmus-task")
 export class TaskPage extends PageElement {
+  @property() contextId = "";
+  /** The turn that the address names: its number from 1, or the id of its task; empty for the end. */
+  @property({ attribute: false }) turn: string | number = "";
+  /** Task of an address without a session: a subagent's is shown alone, another one leads to its session. */
   @property() taskId = "";
   @property({ attribute: false }) store!: TaskStore;
+  @property({ attribute: false }) sessions!: SessionList;
   @property({ type: Number }) now = Date.now();
   @property({ type: Number }) storeVersion = 0;
   @state() private problem = "";
@@ -45,6 +56,9 @@ export class TaskPage extends PageElement {
   @state() private hasAside = false;
   @state() private version = 0;
   @state() private canBranch = false;
+  @state() private isFinding = false;
+  /** Index of the item that was found last. */
+  @state() private foundAt = -1;
   /** A rewind that the user is asked about, since the server would not. */
   @state() private asked: { what: string; checkpoint: string; files: string[] } | undefined;
   @query("isthmus-items") private list: ItemList | null | undefined;
@@ -53,6 +67,17 @@ export class TaskPage extends PageElement {
   #status = new StatusReader(() => this.requestUpdate());
   #queue: MessageQueue | undefined;
   #rows!: Rows;
+  #known: WholeSession | undefined;
+  /** What was known of the session when its turns were asked for. */
+  #asked = "";
+  /** Whether the turn that the address names is still to be brought into view. */
+  #mustReveal = false;
+  #sought = "";
+  #hits: readonly number[] = [];
+  #hitsOf = "";
+  /** Key of the item that was found last, and whether it is still to be brought into view. */
+  #foundKey = "";
+  #mustShowFound = false;
   /** Key of the item that gets the focus once it is drawn. */
   #revealing = "";
   #escapedAt = -Infinity;
@@ -73,46 +98,96 @@ export class TaskPage extends PageElement {
   }
 
   override willUpdate(changed: Map<string, unknown>): void {
-    if (changed.has("taskId") && this.taskId) this.#begin();
-    this.#lost.take(this.#fold.questions, () => this.querySelector<QuestionCard>("isthmus-question")?.hasText ?? false);
+    if (changed.has("contextId") || changed.has("taskId")) this.#begin();
+    else if (changed.has("turn")) this.#mustReveal = this.turn !== "";
+    this.#lost.take(
+      this.#session.questions.map(({ call }) => call),
+      () => this.querySelector<QuestionCard>("isthmus-question")?.hasText ?? false,
+    );
     if (changed.has("now")) this.#session.tick();
+    if (changed.has("storeVersion")) this.#compare();
     // It changes at the ends of turns.
-    const row = this.#fold.row ?? this.store.rows.get(this.taskId);
     const rests = ENDED.has(this.#state) || this.#state === "input-required";
-    if (row && rests)
-      this.#status.look({ contextId: row.contextId }, `${this.taskId} ${this.#state} ${this.#fold.questions.length}`);
+    if (this.#context && rests && this.#fold.name)
+      this.#status.look(
+        { contextId: this.#context },
+        `${this.#fold.name} ${this.#state} ${this.#session.questions.length}`,
+      );
+    if (this.isFinding) this.#find();
   }
 
   #begin(): void {
     this.problem = "";
     this.asked = undefined;
     this.canBranch = false;
+    this.isFinding = false;
     this.#lost.close();
     this.list?.reset();
-    const known = this.store.rows.get(this.taskId);
-    this.#queue = known && new MessageQueue(known.contextId);
-    this.#session.begin(this.taskId, this.store);
+    this.#known = undefined;
+    this.#asked = "";
+    this.#queue = this.contextId ? new MessageQueue(this.contextId) : undefined;
+    this.#mustReveal = this.turn !== "";
+    if (this.contextId) {
+      this.#session.begin({ contextId: this.contextId, turn: this.turn });
+      const { contextId } = this;
+      hasCommand(["chat", "fork"], contextId).then(
+        (has) => {
+          if (contextId === this.contextId) this.canBranch = has;
+        },
+        () => undefined,
+      );
+    } else if (this.taskId) void this.#enter(this.taskId);
+  }
+
+  /** Show the task of a subagent alone; lead from another one to its session. */
+  async #enter(taskId: string): Promise<void> {
+    try {
+      const row = this.store.rows.get(taskId) ?? (await getTask(taskId));
+      if (taskId !== this.taskId) return;
+      if (row.parent) {
+        this.#queue = new MessageQueue(row.contextId);
+        this.#session.begin({ taskId });
+        return;
+      }
+      history.replaceState(null, "", sessionPath(row.contextId, taskId));
+      dispatchEvent(new PopStateEvent("popstate"));
+    } catch (error) {
+      if (taskId === this.taskId) this.problem = problemOf(error);
+    }
+  }
+
+  /** Ask for the turns again when something of the session has changed. */
+  #compare(): void {
+    const facts = this.sessions.get(this.contextId);
+    const known = facts ? `${facts.changed} ${facts.turns} ${facts.title} ${facts.archived}` : "";
+    const isNew = [...this.store.rows.values()].some(
+      (row) => row.contextId === this.contextId && !this.#session.session?.tasks.some((turn) => turn.id === row.id),
+    );
+    if (known === this.#asked && !isNew) return;
+    this.#asked = known;
+    if (this.#session.session) this.#session.refresh();
   }
 
   #reader(): SessionReader {
     const hasQueued = () => !!this.#queue?.messages.length;
     return {
       came: () => this.#draw(),
-      turned: () => this.requestUpdate(),
-      found: (contextId) => {
-        this.#queue ??= new MessageQueue(contextId);
+      turned: () => {
+        this.#learn();
         this.requestUpdate();
-        hasCommand(["chat", "fork"], contextId).then(
-          (has) => {
-            this.canBranch = has;
-          },
-          () => undefined,
-        );
       },
       get mustSeeEnd() {
         return hasQueued();
       },
     };
+  }
+
+  #learn(): void {
+    const { session } = this.#session;
+    if (!session || session === this.#known) return;
+    this.#known = session;
+    this.#asked = `${session.changed} ${session.turns} ${session.title} ${session.archived}`;
+    this.sessions.put(session);
   }
 
   /** Draw what many events of one moment have changed, once; more seldom if drawing takes long. */
@@ -132,7 +207,7 @@ export class TaskPage extends PageElement {
   }
 
   #failed = (): void => {
-    this.#lost.failed(this.#fold.questions);
+    this.#lost.failed(this.#session.questions.map(({ call }) => call));
     this.requestUpdate();
   };
 
@@ -145,40 +220,55 @@ export class TaskPage extends PageElement {
     return this.#session.fold;
   }
 
+  get #context(): string {
+    return this.contextId || (this.#fold.row?.contextId ?? "");
+  }
+
   get #state(): TaskState {
-    return this.#fold.state === "submitted"
-      ? (this.store.rows.get(this.taskId)?.state ?? "submitted")
-      : this.#fold.state;
+    if (this.#session.questions.length) return "input-required";
+    const { name, state } = this.#fold;
+    if (state !== "submitted") return state;
+    return (
+      this.store.rows.get(name)?.state ?? this.#session.turns.find((turn) => turn.id === name)?.state ?? "submitted"
+    );
   }
 
   override render() {
     const fold = this.#fold;
-    const row = fold.row ?? this.store.rows.get(this.taskId);
-    const workspace = row?.workspace ?? "";
+    const session = this.#session.session;
+    const row = fold.row ?? this.store.rows.get(fold.name);
+    const workspace = session?.workspace ?? row?.workspace ?? "";
+    const title = session?.title ?? this.sessions.get(this.contextId)?.title ?? row?.title ?? "";
     const isWorking = !ENDED.has(this.#state) && this.#state !== "input-required";
-    const questions = fold.questions;
+    const questions = this.#session.questions;
     const lost = this.#lost.call;
-    const question = lost ?? questions[0];
+    const asking = lost ? { call: lost, ...this.#ownerOf(lost.tool_call_id) } : questions[0];
     const isOver = ENDED.has(this.#state);
+    const isWhole = this.contextId !== "";
     this.#rows = {
       now: this.now,
       workspace,
-      asking: new Set(questions.map((question) => question.tool_call_id)),
+      asking: new Set(questions.map(({ call }) => call.tool_call_id)),
       open: this.open,
       set: (key, isOpen) => this.#set(key, isOpen),
       toggle: (item) => void this.#toggle(item),
       rests: isOver && !this.isSending && this.asked === undefined,
-      canBranch: this.canBranch && !row?.parent,
+      canBranch: this.canBranch && isWhole,
       rewind: (item) => void this.#askRewind(item),
       branch: (item) => void this.#branch(item),
     };
     return html` <main class="pane surface">
         <div class="head">
           ${stateMark(this.#state)}
-          <h1 class="cut" dir="auto">${visibleLine(row?.title ?? "", 200)}</h1>
-          <span class="xs t3 cut wide-only" dir="auto">${visible(workspace)}</span>
+          <isthmus-title
+            .name=${title}
+            .given=${session?.given ?? ""}
+            ?canRename=${session !== undefined}
+            @renamed=${(event: CustomEvent<string>) => void this.#change({ do: "rename", title: event.detail })}
+          ></isthmus-title>
+          <span class="xs t3 cut wide-only where" dir="auto">${visible(workspace)}</span>
           <span class="right row"
-            >${row && !row.parent ? html`<a class="b small quiet wide-only" href="${PAGE}diff/${this.taskId}">${icon("sides")}${t("sessionDiffShort")} <kbd>d</kbd></a>` : nothing}
+            >${isWhole && fold.name ? html`<a class="b small quiet wide-only" href="${PAGE}diff/${fold.name}">${icon("sides")}${t("sessionDiffShort")} <kbd>d</kbd></a>` : nothing}
             ${isOver ? nothing : html`<button class="b small" @click=${() => void this.#stop()}>${icon("stop")}${t("stop")} <kbd class="wide-only">esc esc</kbd></button>`}
             <button
               class="b small quiet aside-only"
@@ -192,25 +282,40 @@ export class TaskPage extends PageElement {
             </button></span
           >
         </div>
+        ${
+          this.isFinding
+            ? html`<isthmus-find
+                .count=${this.#hits.length}
+                .place=${this.#hits.indexOf(this.foundAt) + 1}
+                ?isReading=${this.#session.hasEarlier || this.#session.isReading}
+                @sought=${(event: CustomEvent<string>) => this.#seek(event.detail)}
+                @step=${(event: CustomEvent<1 | -1>) => this.#showFound(event.detail)}
+                @closed=${this.#closeFind}
+              ></isthmus-find>`
+            : nothing
+        }
+        ${session?.archived ? html`<div class="banner back" role="status">${t("isArchived")} <button class="b small" @click=${() => void this.#change({ do: "restore" })}>${t("unarchive")}</button></div>` : nothing}
         <isthmus-items
           tabindex="0"
           role="log"
           aria-live="off"
-          aria-label=${visibleLine(row?.title ?? "", 80) || t("tasks")}
+          aria-label=${visibleLine(title, 80) || t("sessions")}
           .items=${this.#session.items}
           .draw=${this.#item}
+          .found=${this.isFinding ? (this.#session.items[this.foundAt]?.key ?? "") : ""}
           .version=${`${this.version} ${this.now}`}
+          @beginning=${() => this.#session.earlier()}
         ></isthmus-items>
         ${this.#banner()}
         ${
-          question
+          asking
             ? html`<isthmus-question
                 class="docked"
-                .call=${question}
-                .taskId=${this.taskId}
+                .call=${asking.call}
+                .taskId=${asking.taskId}
                 .workspace=${workspace}
                 ?hasEnded=${lost !== undefined}
-                .answered=${lost && fold.answers.get(lost.tool_call_id)}
+                .answered=${lost && asking.fold.answers.get(lost.tool_call_id)}
                 ?isOff=${this.#session.stream.is !== "live"}
                 ?takesKeys=${true}
                 @sent=${() => this.store.refresh()}
@@ -243,11 +348,11 @@ export class TaskPage extends PageElement {
             : nothing
         }
         ${
-          isOver && !questions[0] && !this.asked && row && !row.parent
+          isOver && !questions[0] && !this.asked && isWhole && workspace
             ? html`<isthmus-trust
                 class="docked"
                 .workspace=${workspace}
-                .occasion=${`${this.taskId} ${this.#state}`}
+                .occasion=${`${fold.name} ${this.#state}`}
                 ?takesKeys=${true}
               ></isthmus-trust>`
             : nothing
@@ -273,8 +378,8 @@ export class TaskPage extends PageElement {
               .hint=${isWorking ? t("promptQueued") : t("promptNext")}
               ?isQueueing=${isWorking}
               ?isBusy=${this.isSending}
-              .draftKey=${`draft:${row?.contextId ?? this.taskId}`}
-              .contextId=${row?.contextId ?? ""}
+              .draftKey=${`draft:${this.#context || this.taskId}`}
+              .contextId=${this.#context}
               .status=${this.#status.status}
               @written=${(event: CustomEvent<Written>) => void this.#write(event.detail)}
             ></isthmus-prompt>
@@ -285,18 +390,120 @@ export class TaskPage extends PageElement {
         <isthmus-aside
           .status=${this.#status.status}
           .fold=${fold}
+          .folds=${this.#session.folds}
           .store=${this.store}
-          .taskId=${this.taskId}
+          .taskId=${fold.name}
+          .turn=${isWhole ? this.#session.turns.length : 0}
           .state=${this.#state}
+          .more=${session ? this.#menu(session) : nothing}
           .version=${`${this.version} ${this.storeVersion}`}
         ></isthmus-aside>
       </aside>`;
+  }
+
+  /** What can be done with the session as a whole. */
+  #menu(session: WholeSession) {
+    return html`<section class="row">
+      <button class="b small" @click=${() => void this.#title()}>${icon("edit")}${t("rename")} <kbd>F2</kbd></button>
+      <button class="b small" @click=${() => void this.#change({ do: session.archived ? "restore" : "archive" })}>
+        ${icon(session.archived ? "undo" : "archive")}${t(session.archived ? "unarchive" : "archive")}
+      </button>
+      <button class="b small" @click=${() => this.#openFind()}>${icon("search")}${t("search")} <kbd>/</kbd></button>
+    </section>`;
+  }
+
+  async #title(): Promise<void> {
+    this.hasAside = false;
+    await this.querySelector<SessionTitle>("isthmus-title")?.rename();
+  }
+
+  async #change(change: Parameters<SessionList["change"]>[1]): Promise<void> {
+    this.problem = "";
+    try {
+      await this.sessions.change(this.contextId, change);
+      this.#session.refresh();
+    } catch (error) {
+      this.problem = problemOf(error);
+    }
+  }
+
+  #ownerOf(callId: string): { taskId: string; fold: TaskFold } {
+    const fold = this.#session.folds.find((one) => one.answers.has(callId)) ?? this.#fold;
+    return { taskId: fold.name, fold };
+  }
+
+  // search
+
+  #openFind(): void {
+    this.hasAside = false;
+    if (this.isFinding) this.querySelector<FindBar>("isthmus-find")?.write();
+    this.isFinding = true;
+  }
+
+  #closeFind = (): void => {
+    this.isFinding = false;
+    this.#sought = "";
+    this.#hits = [];
+    this.foundAt = -1;
+    this.list?.focus({ preventScroll: true });
+  };
+
+  #seek(text: string): void {
+    this.#sought = text;
+    this.foundAt = -1;
+    if (text.trim()) this.#session.all();
+    this.#foundKey = "";
+    this.#find();
+  }
+
+  /** Find again what is sought if items came; what was found stays found. */
+  #find(): void {
+    const { items } = this.#session;
+    const known = `${this.#sought} ${items.length} ${items[0]?.key ?? ""} ${this.version}`;
+    if (known === this.#hitsOf) return;
+    this.#hitsOf = known;
+    const key = this.#foundKey;
+    this.#hits = findItems(items, this.#sought, this.#session.session?.workspace);
+    if (this.foundAt >= 0) this.foundAt = items.findIndex((item) => item.key === key);
+    else if (this.#hits.length && this.#sought) this.#showFound(-1);
+  }
+
+  #showFound(by: 1 | -1): void {
+    const { items } = this.#session;
+    const at = this.#hits[nextFound(this.#hits, this.foundAt < 0 ? items.length : this.foundAt, by)] ?? -1;
+    const item = items[at];
+    this.foundAt = at;
+    this.#foundKey = item?.key ?? "";
+    if (!item) return;
+    if (item.is === "call" && !this.open.has(item.key) && !item.fetched) this.#set(item.key, true);
+    else if (item.is === "thought") this.#set(item.key, true);
+    this.#mustShowFound = true;
   }
 
   #item = (item: Item) => rowOfItem(item, this.#rows);
 
   override updated(): void {
     this.#sendNext();
+    if (this.#mustReveal) this.#reveal();
+    if (this.#mustShowFound) {
+      this.#mustShowFound = false;
+      if (this.foundAt >= 0) void this.list?.reveal(this.foundAt, false);
+    }
+  }
+
+  /** Bring the turn that the address names into view once it is there; the newest one is seen at its end. */
+  #reveal(): void {
+    const { session, turns } = this.#session;
+    if (!session) return;
+    const id = session.tasks[turnAt(session.tasks, this.turn)]?.id;
+    if (id === undefined || id === turns.at(-1)?.id) {
+      this.#mustReveal = false;
+      return;
+    }
+    const at = this.#session.itemAt(id);
+    if (at < 0) return;
+    this.#mustReveal = false;
+    void this.list?.reveal(at, false);
   }
 
   #banner() {
@@ -339,13 +546,13 @@ export class TaskPage extends PageElement {
   }
 
   async #write(written: Written): Promise<void> {
-    const row = this.#fold.row ?? this.store.rows.get(this.taskId);
-    if (!row || this.isSending) return;
+    const contextId = this.#context;
+    if (!contextId || this.isSending) return;
     if (ENDED.has(this.#state) && !this.#queue?.messages.length) {
-      if (await this.#send(written, row.contextId)) this.box.clear();
+      if (await this.#send(written, contextId)) this.box.clear();
       return;
     }
-    this.#queue ??= new MessageQueue(row.contextId);
+    this.#queue ??= new MessageQueue(contextId);
     if (this.#queue.isFull) {
       this.problem = t("queueFull");
       return;
@@ -370,20 +577,20 @@ export class TaskPage extends PageElement {
   }
 
   async #sendQueued(message: Queued): Promise<void> {
-    const row = this.#fold.row ?? this.store.rows.get(this.taskId);
+    const contextId = this.#context;
     const queue = this.#queue;
-    if (!row || !queue || this.isSending) return;
-    await this.#send(message, row.contextId, () => queue.remove(message.id));
+    if (!contextId || !queue || this.isSending) return;
+    await this.#send(message, contextId, () => queue.remove(message.id));
   }
 
-  /** Send a message as the next task of the session, and go there. */
+  /** Send a message as the next turn of the session, and show it. */
   async #send(written: Written, contextId: string, onSent = () => {}): Promise<boolean> {
     this.isSending = true;
     this.problem = "";
     try {
       const taskId = await sendWritten(written, { contextId }, this.store);
       onSent();
-      go(`${PAGE}task/${taskId}`);
+      this.#show(taskId);
       return true;
     } catch (error) {
       this.problem = problemOf(error);
@@ -393,15 +600,25 @@ export class TaskPage extends PageElement {
     }
   }
 
-  /** Do something that ends at another task, and go there. */
-  async #leadOn(begin: () => Promise<string>): Promise<void> {
+  /** Show a turn that was begun here: it is the newest one, so that the end of the session is seen. */
+  #show(taskId: string): void {
+    this.#mustReveal = false;
+    this.list?.toEnd();
+    if (this.contextId) {
+      this.#session.begun(taskId);
+      if (this.turn !== "") go(sessionPath(this.contextId));
+    } else go(`${PAGE}task/${taskId}`);
+  }
+
+  /** Do something that ends at another task, and show it. */
+  async #leadOn(begin: () => Promise<string>, show: (taskId: string) => void): Promise<void> {
     if (this.isSending) return;
     this.isSending = true;
     this.problem = "";
     try {
       const taskId = await begin();
       this.store.refresh();
-      go(`${PAGE}task/${taskId}`);
+      show(taskId);
     } catch (error) {
       this.problem = problemOf(error);
     } finally {
@@ -411,10 +628,10 @@ export class TaskPage extends PageElement {
 
   /** Rewind to a checkpoint. The server asks and names the files, unless everything is allowed: then the page asks. */
   async #askRewind(item: PromptItem | CallItem): Promise<void> {
-    const row = this.#fold.row;
     const { checkpoint } = item;
-    if (!row || !checkpoint) return;
-    const status = await sessionStatus({ contextId: row.contextId }).catch(() => undefined);
+    const workspace = this.#session.session?.workspace ?? this.#fold.row?.workspace ?? "";
+    if (!this.#context || !checkpoint) return;
+    const status = await sessionStatus({ contextId: this.#context }).catch(() => undefined);
     if (status?.mode && status.mode !== "yolo") {
       await this.#rewind(checkpoint);
       return;
@@ -422,25 +639,31 @@ export class TaskPage extends PageElement {
     const { folds } = this.#session;
     const from = folds.indexOf(this.#session.foldOf(item));
     const files = new Set(
-      folds.slice(from).flatMap((fold) => fold.changedFiles.map((file) => shownPath(file.path, row.workspace))),
+      folds.slice(from).flatMap((fold) => fold.changedFiles.map((file) => shownPath(file.path, workspace))),
     );
     this.asked = {
-      what: item.is === "prompt" ? item.text : factsOf(item.call, row.workspace).object,
+      what: item.is === "prompt" ? item.text : factsOf(item.call, workspace).object,
       checkpoint,
       files: [...files],
     };
   }
 
   async #rewind(checkpoint: string): Promise<void> {
-    const row = this.#fold.row;
     this.asked = undefined;
-    if (row) await this.#leadOn(() => rewind(row.contextId, checkpoint));
+    const contextId = this.#context;
+    if (contextId)
+      await this.#leadOn(
+        () => rewind(contextId, checkpoint),
+        (taskId) => this.#show(taskId),
+      );
   }
 
   async #branch(item: PromptItem): Promise<void> {
-    const row = this.#fold.row;
     const { name } = this.#session.foldOf(item);
-    if (row) await this.#leadOn(() => branch(row.contextId, name, row.workspace));
+    const contextId = this.#context;
+    const workspace = this.#session.session?.workspace ?? "";
+    const begin = () => branch(contextId, name, workspace);
+    if (contextId) await this.#leadOn(begin, (taskId) => go(`${PAGE}task/${taskId}`));
   }
 
   /** Return the index of the user's message that keys mean: that with the focus, otherwise the last one. */
@@ -477,21 +700,32 @@ export class TaskPage extends PageElement {
 
   async #stop(): Promise<void> {
     try {
-      await cancel(this.taskId);
+      const working = this.#session.folds.findLast((fold) => !ENDED.has(fold.state)) ?? this.#fold;
+      await cancel(working.name);
     } catch (error) {
       this.problem = problemOf(error);
     }
   }
 
   #press = (event: KeyboardEvent): void => {
+    if (event.key === "f" && (event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey) {
+      // The browser searches in what is drawn alone; it does so when the field has the focus already.
+      if (document.activeElement?.closest("isthmus-find") || document.querySelector("dialog[open]")) return;
+      event.preventDefault();
+      this.#openFind();
+      return;
+    }
     if (!isForPage(event)) return;
     if (event.key === "i") this.box.write();
     else if (event.key === "l") this.box.chooseModel();
-    else if (event.key === "d") go(`${PAGE}diff/${this.taskId}`);
+    else if (event.key === "/") this.#openFind();
+    else if (event.key === "F2") void this.#title();
+    else if (event.key === "d" && this.#fold.name) go(`${PAGE}diff/${this.#fold.name}`);
     else if (event.key === "j" || event.key === "k") this.#step(event.key === "j" ? 1 : -1);
     else if (event.key === "z" || event.key === "b") this.#pressFor(event.key);
     else if (event.key === "Escape" && this.#lost.call) this.#closeLost();
     else if (event.key === "Escape" && this.hasAside) this.hasAside = false;
+    else if (event.key === "Escape" && this.isFinding) this.#closeFind();
     else if (event.key === "Escape") {
       if (performance.now() - this.#escapedAt < 600 && !ENDED.has(this.#state)) void this.#stop();
       this.#escapedAt = performance.now();

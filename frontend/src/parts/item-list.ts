@@ -24,6 +24,8 @@ export class ItemList extends PageElement {
   @property({ attribute: false }) draw: (item: never) => unknown = () => "";
   /** Changes with the content of the items. */
   @property({ attribute: false }) version: unknown = 0;
+  /** Key of the item that was found by a search. */
+  @property() found = "";
   isAtEnd = true;
   #heights = new Heights();
   #measured = new Map<string, number>();
@@ -59,8 +61,8 @@ export class ItemList extends PageElement {
     this.requestUpdate();
   }
 
-  /** Show an item at the upper edge, and give its `.said`, if it has one, the focus. */
-  async reveal(index: number): Promise<void> {
+  /** Show an item at the upper edge; unless told otherwise, give its `.said`, if it has one, the focus. */
+  async reveal(index: number, takesFocus = true): Promise<void> {
     const key = this.items[index]?.key;
     if (key === undefined) return;
     this.isAtEnd = false;
@@ -71,7 +73,7 @@ export class ItemList extends PageElement {
     const shown = [...this.querySelectorAll<HTMLElement & Keyed>(":scope > .col > .it")].find(
       (element) => element.key === key,
     );
-    shown?.querySelector<HTMLElement>(".said")?.focus({ preventScroll: true });
+    if (takesFocus) shown?.querySelector<HTMLElement>(".said")?.focus({ preventScroll: true });
   }
 
   /** Begin with other items. */
@@ -97,7 +99,10 @@ export class ItemList extends PageElement {
         ${repeat(
           shown,
           (item) => item.key,
-          (item) => html`<div class="it" .key=${item.key}>${this.draw(item as never)}</div>`,
+          (item) =>
+            html`<div class="it ${item.key === this.found ? "found" : ""}" .key=${item.key}>
+              ${this.draw(item as never)}
+            </div>`,
         )}
       </div>
       <div class="space"></div>`;
@@ -121,6 +126,7 @@ export class ItemList extends PageElement {
       !this.#isCovered()
     )
       this.requestUpdate();
+    else this.#tellBeginning();
   }
 
   /** Take over what was added; begin anew if anything else changed. */
@@ -227,8 +233,14 @@ export class ItemList extends PageElement {
     return isAbove && (this.#to >= this.items.length || this.#heights.offset(this.#to) >= end + AROUND / 4);
   }
 
+  /** Tell that the first item is near, so that items before it may come. */
+  #tellBeginning(): void {
+    if (this.#from === 0 && this.scrollTop < AROUND && this.clientHeight) this.dispatchEvent(new Event("beginning"));
+  }
+
   #scrolled = (): void => {
     this.#remember();
+    this.#tellBeginning();
     if (!this.#isCovered()) this.requestUpdate();
   };
 }

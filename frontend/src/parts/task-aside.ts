@@ -7,17 +7,34 @@ import { shownCost } from "../money.ts";
 import { shownPath } from "../question.ts";
 import { visibleLine } from "../safe.ts";
 import type { TaskStore } from "../store.ts";
-import type { TaskFold } from "../task-fold.ts";
+import type { ChangedFile, TaskFold } from "../task-fold.ts";
 import { t } from "../words.ts";
 import { PageElement } from "./base.ts";
 import { PAGE } from "../place.ts";
 
-/** Facts of a task beside its conversation: plan, subagents, changed files, model and size of the conversation. */
+/** Return the files that turns have changed, each once, with the lines of all its changes. */
+export function filesOf(folds: readonly Pick<TaskFold, "changedFiles">[]): ChangedFile[] {
+  const files = new Map<string, ChangedFile>();
+  for (const { path, added, removed } of folds.flatMap((fold) => fold.changedFiles)) {
+    const known = files.get(path) ?? { path, added: 0, removed: 0 };
+    files.set(path, { path, added: known.added + added, removed: known.removed + removed });
+  }
+  return [...files.values()];
+}
+
+/** Facts of a session beside its conversation: plan, subagents, changed files, model and size of the conversation. */
 @customElement("isthmus-aside")
 export class TaskAside extends PageElement {
+  /** The newest turn. */
   @property({ attribute: false }) fold!: TaskFold;
+  /** The turns that are shown. */
+  @property({ attribute: false }) folds: readonly TaskFold[] = [];
   @property({ attribute: false }) store!: TaskStore;
   @property() taskId = "";
+  /** Number of the newest turn; 0 for a task alone. */
+  @property({ type: Number }) turn = 0;
+  /** What can be done with the session. */
+  @property({ attribute: false }) more: unknown = nothing;
   @property() state: TaskState = "submitted";
   @property() version = "";
   @property({ attribute: false }) status: SessionStatus | undefined;
@@ -25,10 +42,14 @@ export class TaskAside extends PageElement {
     const { fold } = this;
     const row = fold.row ?? this.store.rows.get(this.taskId);
     const workspace = row?.workspace ?? "";
-    const children = this.store.childrenOf(this.taskId);
-    const { changedFiles, usage } = fold;
+    const children = this.folds.flatMap(({ name }) => this.store.childrenOf(name));
+    const changedFiles = filesOf(this.folds);
+    const { usage } = fold;
     const { tokens, window } = this.status ?? { window: 0 };
-    return html` <div class="head"><span class="sm sb">${stateWord(this.state)}</span></div>
+    return html` <div class="head">
+        <span class="sm sb">${stateWord(this.state)}</span>
+        ${this.turn ? html`<span class="right xs t3 num">${t("turnNumber", this.turn.toLocaleString())}</span>` : nothing}
+      </div>
       ${
         fold.todos.length
           ? html`<section>
@@ -123,7 +144,8 @@ export class TaskAside extends PageElement {
               : nothing
           }
         </dl>
-      </section>`;
+      </section>
+      ${this.more}`;
   }
 }
 

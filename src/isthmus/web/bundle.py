@@ -70,6 +70,9 @@ class PageFile:
         return {**HEADERS, "Cache-Control": lasting, "ETag": self.etag, "Vary": "Accept-Encoding"}
 
 
+_WITH_IDS = tuple(f"{ROOT}{kind}/" for kind in ("session", "task", "question", "diff", "written"))
+
+
 @record
 class Bundle:
     """The files of the page by their URL paths."""
@@ -97,10 +100,13 @@ class Bundle:
         return Bundle({**self.files, name: _page_file("index.html", content)})
 
     def find(self, path: str) -> PageFile | None:
-        """Return the file at a URL path; the page itself for each of its own addresses, which have no dot."""
+        """Return the file at a URL path; the page itself for each of its own addresses.
+
+        Only addresses with an id, such as ``/ui/session/ID``, may have a dot.
+        """
         if (file := self.files.get(path)) is not None:
             return file
-        is_address = path.startswith(ROOT) and "." not in path and "//" not in path
+        is_address = path.startswith(_WITH_IDS) or (path.startswith(ROOT) and "." not in path and "//" not in path)
         return self.files.get(f"{ROOT}index.html") if is_address else None
 
 

@@ -33,7 +33,6 @@ from isthmus.text.visible import visible_line
 from isthmus.web.bundle import HEADERS, ROOT, Bundle
 from isthmus.web.changes import ChangeFeed, TooManyStreamsError
 from isthmus.web.devices import Devices
-from isthmus.web.history import HistorySearch
 from isthmus.web.links import entry_link, is_origin, is_reachable
 from isthmus.web.notifications import NoNotificationsError, Notifications
 from isthmus.web.pairing import SHORT_SECONDS, PairingCode, PairingCodes, TooManyCodesError, WrongCodeError
@@ -94,7 +93,6 @@ class WorkbenchPages:
     path: str = ""
     """Path of that URL without the slash at its end, below which the page is; the bundle is of this path, too."""
     changes: ChangeFeed | None = None
-    history: HistorySearch | None = None
     sessions: SessionsApi | None = None
     review_feed: ReviewFeed | None = field(init=False)
     """Changes of the reviews, as lines of the same stream; None without reviews."""
@@ -168,8 +166,6 @@ class WorkbenchPages:
         handler = routes.get((request.method, name))
         if handler is None and request.method == "DELETE" and method == "devices" and item:
             handler = self._revoke
-        if (request.method, name) == ("GET", "history") and self.history is not None:
-            handler = self.history.respond
         if method == "sessions" and self.sessions is not None:
             handler = self._sessions
         if method in KINDS and self.reviews is not None:

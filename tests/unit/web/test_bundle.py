@@ -25,7 +25,9 @@ def test_every_file_is_found_by_its_path_and_says_what_it_is(bundle: Bundle) -> 
     assert len(page.compressed) < len(page.content)
 
 
-@pytest.mark.parametrize("address", ["/ui/", "/ui/task/1-2", "/ui/history"])
+@pytest.mark.parametrize(
+    "address", ["/ui/", "/ui/task/1-2", "/ui/history", "/ui/session/a.b%2F/turn/4", "/ui/question/t/call-1.2"]
+)
 def test_addresses_of_the_page_are_the_page(bundle: Bundle, address: str) -> None:
     assert bundle.find(address) == bundle.find("/ui/index.html")
 

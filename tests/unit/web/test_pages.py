@@ -22,9 +22,9 @@ from isthmus.journal.port.base import JournalUnavailable
 from isthmus.journal.sqlite.journal import SqliteJournal
 from isthmus.web.bundle import Bundle, read_bundle
 from isthmus.web.changes import ChangeFeed
-from isthmus.web.history import HistorySearch
 from isthmus.web.notifications import Notifications
 from isthmus.web.pages import MAXIMUM_DEVICES, WorkbenchPages
+from isthmus.web.sessions import SessionsApi
 from isthmus.web.view import ChangedQuestionError, NotShownError
 from support.memory_agent import MemoryAgent
 from support.push_reader import BrowserKeys
@@ -394,7 +394,7 @@ class AwayAgent(CommandingAgent):
     ("method", "path", "body"),
     [
         ("GET", "changes", None),
-        ("GET", "history?words=quay", None),
+        ("GET", "sessions?words=quay", None),
         ("POST", "complete", {"line": "/he", "contextId": "c1"}),
     ],
 )
@@ -412,9 +412,9 @@ async def test_while_the_database_is_away_the_api_says_when_to_ask_again(
     async def away(*_: object) -> int:
         raise JournalUnavailable("the database is away")
 
-    for name in ("version", "search"):
-        monkeypatch.setattr(journal, name, away)
-    pages.changes, pages.history = ChangeFeed(journal), HistorySearch(journal)
+    monkeypatch.setattr(journal, "version", away)
+    monkeypatch.setattr(journal.sessions, "list", away)
+    pages.changes, pages.sessions = ChangeFeed(journal), SessionsApi(journal, "demo")
     pages.agent_of = lambda _: AwayAgent(lambda _: [])
     head = {"Authorization": f"Bearer {await pair(client, pages)}"}
     answer = await client.request(method, f"/ui/api/{path}", headers=head, json=body)

@@ -8,7 +8,7 @@ that a paused process cannot write later. Does not interpret events (see ``isthm
 from collections.abc import Awaitable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
-from isthmus.client import NO_LIMITS, Delivery, TaskPlace, TaskQuery, UserLimits
+from isthmus.client import NO_LIMITS, Delivery, TaskQuery, UserLimits
 from isthmus.development_tool import ToolCall
 from isthmus.errors import IsthmusError, Unavailable
 from isthmus.events import AgentEvent, TaskState
@@ -59,37 +59,6 @@ class TaskCount:
     user: str = ""
 
 
-@record
-class TaskSearch:
-    """Search over the tasks that a user began, last changed first: at most ``limit`` tasks that have all words.
-
-    A word is found, in any case, in the title, the beginning of the first prompt or the workspace. ``states``, unless
-    empty, are those that count. ``after`` is the place at which the step before stopped.
-    """
-
-    words: tuple[str, ...] = ()
-    states: tuple[TaskState, ...] = ()
-    after: TaskPlace | None = None
-    limit: int = 50
-
-
-@record
-class FoundRows:
-    """Rows that a step of a search found, each with the beginning of its task's first prompt if a word is there alone.
-
-    The step looked at ``searched`` of the ``total`` tasks, and the next one goes on at ``next``; None: that was all.
-    """
-
-    found: Sequence[tuple[TaskRow, str]]
-    searched: int
-    total: int
-    next: TaskPlace | None
-
-
-SEARCHED_TASKS = 2000
-"""Maximum number of tasks that one step of a search looks at."""
-SEARCHED_CHARACTERS = 20_000
-"""Number of characters of a first prompt that are searched."""
 EVENT_CHARACTERS = 64 * 1024 * 1024
 """Maximum size of one event as JSON, in characters."""
 INBOX_MESSAGES = 256
@@ -296,13 +265,6 @@ class Journal(Protocol):
 
     async def list_tasks(self, query: TaskQuery, user: str, roots: Sequence[str] = ()) -> tuple[Sequence[TaskRow], int]:
         """Return a page of a user's rows and their number on all pages; with ``roots``, only rows below a root."""
-        ...
-
-    async def search(self, search: TaskSearch, user: str, roots: Sequence[str] = ()) -> "FoundRows":
-        """Return what one step of a search over a user's tasks found; with ``roots``, only rows below a root count.
-
-        A step looks at up to :data:`SEARCHED_TASKS` tasks.
-        """
         ...
 
     async def begun_by(self, user: str, message_id: str) -> Sequence[tuple[str, str]]:

@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar
 
 from typing_extensions import override
 
-from isthmus.client import Delivery, TaskPlace, TaskQuery
+from isthmus.client import Delivery, TaskQuery
 from isthmus.events import (
     AgentEvent,
     AgentMessage,
@@ -24,7 +24,7 @@ from isthmus.events import (
     event_from_json,
 )
 from isthmus.internal_events import ModelReply
-from isthmus.journal.port.base import SEARCHED_TASKS, EventT, FoundRows, Journal, TaskCount, TaskSearch
+from isthmus.journal.port.base import EventT, Journal, TaskCount
 from isthmus.journal.port.task_rows import TaskRow
 from isthmus.journal.sql.rows import (
     BEGUN_BY,
@@ -41,7 +41,6 @@ from isthmus.journal.sql.rows import (
     row_from,
     task_conditions,
 )
-from isthmus.journal.sql.searching import FIRST_PROMPT, TITLE, WORKSPACE, TaskMatcher, search_conditions
 
 T = TypeVar("T")
 
@@ -153,32 +152,6 @@ class SqlReads(Journal):
         """Return the number of tasks that fit conditions; no task fits a text that the database cannot hold."""
         counts = await self.read(f"SELECT count(*) FROM tasks WHERE {fits}", values, lambda row: int(row[0]))
         return sum(counts)
-
-    @override
-    async def search(self, search: TaskSearch, user: str, roots: Sequence[str] = ()) -> FoundRows:
-        fits, values = search_conditions(search, user, roots, self.dialect)
-        after, place = after_condition(TaskQuery(after=search.after))
-        found: list[tuple[TaskRow, str]] = []
-        looked: list[TaskPlace] = []
-        matches = TaskMatcher(search.words)
-
-        def look(row: Sequence[Any]) -> None:
-            if len(found) >= search.limit:
-                return
-            *columns, updated, body = row
-            looked.append(TaskPlace(updated, columns[0]))
-            if (prompt := matches.prompt_of(columns[TITLE], columns[WORKSPACE], body)) is not None:
-                found.append((row_from(columns), prompt))
-
-        rows = await self.read(
-            f"SELECT {COLUMNS}, updated, {FIRST_PROMPT} FROM tasks WHERE {fits}{after}"
-            " ORDER BY updated DESC, id LIMIT ?",
-            (*values, *place, SEARCHED_TASKS),
-            look,
-        )
-        total = await self._count(fits, values)
-        is_done = len(rows) < SEARCHED_TASKS and len(looked) == len(rows)
-        return FoundRows(found, len(looked), total, None if is_done else looked[-1])
 
     @override
     async def inbox(self, task_id: str) -> Sequence[AgentEvent]:

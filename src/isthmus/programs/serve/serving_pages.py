@@ -70,13 +70,11 @@ async def notifying(pages: "WorkbenchPages | None", engine: "Engine") -> "AsyncG
 
 
 def watch_journal(pages: "WorkbenchPages", engine: "Engine", rule: "WorkspaceRule") -> None:
-    """Let the pages show changes and the history of the engine's tasks."""
+    """Let the pages show changes and sessions of the engine's tasks."""
     from isthmus.web.changes import ChangeFeed
-    from isthmus.web.history import HistorySearch
     from isthmus.web.sessions import SessionsApi
 
     pages.changes = ChangeFeed(engine.journal)
-    pages.history = HistorySearch(engine.journal, lambda: rule.resolved_roots)
     pages.sessions = SessionsApi(engine.journal, pages.agent, lambda: rule.resolved_roots)
 
 

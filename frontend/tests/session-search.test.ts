@@ -1,34 +1,33 @@
 import { describe, expect, it } from "vitest";
-import { HistorySearch } from "../src/history-search.ts";
+import { SessionSearch } from "../src/session-search.ts";
 import { json, serve } from "./support/server.ts";
 
 const hits = (from: number, to: number) =>
   Array.from({ length: to - from }, (_, at) => ({
-    id: String(from + at),
+    contextId: String(from + at),
     title: "",
     workspace: "",
-    state: "completed",
+    state: "done",
     changed: 0,
     prompt: "",
   }));
 
-describe("a search over the tasks", () => {
+describe("a search over the sessions", () => {
   it("goes on until enough is found, and then when it is told to", async () => {
     const asked = serve((_, number) =>
       json({
-        tasks: hits(number * 30, number * 30 + 30),
+        sessions: hits(number * 30, number * 30 + 30),
         searched: 100,
-        total: 900,
         next: number < 4 ? `n${number}` : "",
       }),
     );
     let told = 0;
-    const search = new HistorySearch("a b", "done", () => {
+    const search = new SessionSearch({ words: "a b", state: "done", archived: false }, () => {
       told += 1;
     });
     await search.more();
     expect(search.hits).toHaveLength(60);
-    expect([search.searched, search.total, search.isDone, search.isRunning]).toEqual([200, 900, false, false]);
+    expect([search.searched, search.isDone, search.isRunning]).toEqual([200, false, false]);
     await search.more();
     expect(search.isDone).toBe(true);
     await search.more();
@@ -37,18 +36,18 @@ describe("a search over the tasks", () => {
     expect(told).toBe(6);
   });
 
-  it("finds a task once", async () => {
-    serve((_, number) => json({ tasks: hits(0, 3), searched: 3, total: 6, next: number < 2 ? "n" : "" }));
-    const search = new HistorySearch("a", "", () => undefined);
+  it("finds a session once", async () => {
+    serve((_, number) => json({ sessions: hits(0, 3), searched: 3, next: number < 2 ? "n" : "" }));
+    const search = new SessionSearch({ words: "a", state: "", archived: false }, () => undefined);
     await search.more();
-    expect(search.hits.map((hit) => hit.id)).toEqual(["0", "1", "2"]);
+    expect(search.hits.map((hit) => hit.contextId)).toEqual(["0", "1", "2"]);
   });
 
   it("takes nothing any more once it is stopped", async () => {
-    const search: HistorySearch = new HistorySearch("a", "", () => undefined);
+    const search: SessionSearch = new SessionSearch({ words: "a", state: "", archived: false }, () => undefined);
     serve(() => {
       search.stop();
-      return json({ tasks: hits(0, 3), searched: 3, total: 6, next: "n" });
+      return json({ sessions: hits(0, 3), searched: 3, next: "n" });
     });
     await search.more();
     expect(search.hits).toEqual([]);
@@ -58,9 +57,9 @@ describe("a search over the tasks", () => {
   it("says that the server was not reached, and can go on", async () => {
     serve((_, number) => {
       if (number === 1) throw new TypeError("network");
-      return json({ tasks: hits(0, 1), searched: 1, total: 1, next: "" });
+      return json({ sessions: hits(0, 1), searched: 1, next: "" });
     });
-    const search = new HistorySearch("a", "", () => undefined);
+    const search = new SessionSearch({ words: "a", state: "", archived: false }, () => undefined);
     await expect(search.more()).rejects.toMatchObject({ status: 0 });
     expect(search.isRunning).toBe(false);
     await search.more();

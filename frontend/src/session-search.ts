@@ -1,43 +1,28 @@
-// Search over all tasks of the user on the server, step by step (docs/reference/workbench.md).
+// Search over all sessions of the user on the server, step by step (docs/reference/workbench.md).
 
-import type { TaskState } from "./protocol.ts";
-import { api } from "./session.ts";
+import { type SessionFacts, type SessionState, listSessions } from "./sessions.ts";
 
 /** Results of one search that are found before it waits for "Search on". */
 const ENOUGH = 50;
 
-export type StateName = "" | "waiting" | "working" | "done" | "failed";
-
-/** A task that was found. `changed` is in seconds; `prompt` is what surrounds a word that is in the first prompt alone. */
-export interface Hit {
-  id: string;
-  title: string;
-  workspace: string;
-  state: TaskState;
-  changed: number;
-  prompt: string;
-}
-
-interface Step {
-  tasks: Hit[];
-  searched: number;
-  total: number;
-  next: string;
+/** What is searched: words, a state or all, and the archive or what is not in it. */
+export interface Sought {
+  words: string;
+  state: SessionState | "";
+  archived: boolean;
 }
 
 /** One search. It goes on until enough is found, all is searched, or it is stopped, and tells of each step. */
-export class HistorySearch {
-  readonly hits: Hit[] = [];
+export class SessionSearch {
+  readonly hits: SessionFacts[] = [];
   searched = 0;
-  total = 0;
   isRunning = false;
   #next = "";
   #isStopped = false;
   #hasBegun = false;
 
   constructor(
-    readonly words: string,
-    readonly state: StateName,
+    readonly sought: Sought,
     private readonly tell: () => void,
   ) {}
 
@@ -61,14 +46,12 @@ export class HistorySearch {
     const enough = this.hits.length + ENOUGH;
     try {
       while (!this.#isStopped && !this.isDone && this.hits.length < enough) {
-        const query = new URLSearchParams({ words: this.words, state: this.state, after: this.#next });
-        const step = await api<Step>("GET", `history?${query}`);
+        const step = await listSessions({ ...this.sought, after: this.#next });
         if (this.#isStopped) return;
-        // A task that changed meanwhile is not found a second time, since it is newer than what is searched next.
-        const known = new Set(this.hits.map((hit) => hit.id));
-        this.hits.push(...step.tasks.filter((hit) => !known.has(hit.id)));
+        // A session that changed meanwhile is not found a second time, since it is newer than what is searched next.
+        const known = new Set(this.hits.map((hit) => hit.contextId));
+        this.hits.push(...step.sessions.filter((hit) => !known.has(hit.contextId)));
         this.searched += step.searched;
-        this.total = step.total;
         this.#next = step.next;
         this.#hasBegun = true;
         this.tell();
