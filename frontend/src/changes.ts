@@ -17,6 +17,8 @@ export interface ChangeListener {
   changed?(): void;
   /** Something at a companion changed. The first line of a stream that tells of companions says so, too. */
   reviewsChanged?(): void;
+  /** The record of a session changed: its name, its place in the archive, its draft, or what waits in it. */
+  sessionChanged?(contextId: string): void;
   lost?(): void;
   refused?(): void;
 }
@@ -24,7 +26,7 @@ export interface ChangeListener {
 /** Name of the lock of the one page that has the stream, and of the channel on which it tells the others. */
 const SHARED = "isthmus-changes";
 
-type Told = "ask" | "open" | "opened" | "changed" | "reviews" | "lost";
+type Told = "ask" | "open" | "opened" | "changed" | "reviews" | "lost" | { session: string };
 
 /**
  * Follows all changes of the user's while the page is shown. Of several pages of one browser one has the
@@ -53,7 +55,7 @@ export class ChangeStream {
     this.#listeners.add(listener);
   }
 
-  #each(what: keyof ChangeListener): void {
+  #each(what: Exclude<keyof ChangeListener, "sessionChanged">): void {
     for (const listener of this.#listeners) listener[what]?.();
   }
 
@@ -75,6 +77,10 @@ export class ChangeStream {
   }
 
   #hear(what: Told): void {
+    if (typeof what === "object") {
+      if (!this.#now) this.#tellSession(what.session);
+      return;
+    }
     if (what === "ask") {
       if (this.#now && this.isOpen) {
         this.#tell("open");
@@ -89,6 +95,10 @@ export class ChangeStream {
     else if (what === "changed") this.#each("changed");
     else if (what === "reviews") this.#tellReviews();
     else if (what === "lost") this.#each("lost");
+  }
+
+  #tellSession(contextId: string): void {
+    for (const listener of this.#listeners) listener.sessionChanged?.(contextId);
   }
 
   #tellReviews(): void {
@@ -169,6 +179,10 @@ export class ChangeStream {
       this.#tell("opened");
       for await (const frames of readFrames(response.body, now)) {
         for (const { id } of frames) if (id !== undefined) this.#last = String(id);
+        for (const session of frames.flatMap(({ data }) => sessionIn(data))) {
+          this.#tellSession(session);
+          this.#tell({ session });
+        }
         const ofReviews = frames.filter(({ data }) => data === REVIEWS).length;
         if (frames.length > ofReviews) {
           this.#each("changed");
@@ -187,6 +201,13 @@ export class ChangeStream {
     }
     return 0;
   }
+}
+
+/** Return the session that a line names, if it names one. */
+function sessionIn(data: string): string[] {
+  if (!data.startsWith('{"session":')) return [];
+  const { session } = JSON.parse(data) as { session?: unknown };
+  return typeof session === "string" ? [session] : [];
 }
 
 /** The stream of this page. */

@@ -62,10 +62,15 @@ export async function getTask(taskId: string): Promise<TaskRow> {
   return rowOf(await call("GET", `tasks/${encodeURIComponent(taskId)}?historyLength=0`));
 }
 
+/** Return a new id for a message. */
+export function newId(): string {
+  return crypto.randomUUID?.() ?? String(Math.random());
+}
+
 async function send(message: Record<string, unknown>): Promise<TaskRow> {
   const sent = await call("POST", "message:send", {
     configuration: { returnImmediately: true },
-    message: { messageId: crypto.randomUUID?.() ?? String(Math.random()), role: "ROLE_USER", ...message },
+    message: { messageId: newId(), role: "ROLE_USER", ...message },
   });
   return rowOf((sent as { task?: unknown }).task);
 }

@@ -24,8 +24,6 @@ export interface SessionReader {
   came(): void;
   /** Called when the turns, the connection, or the note of what was missed changed. */
   turned(): void;
-  /** Whether the end of the turn must be seen although the page is hidden. */
-  readonly mustSeeEnd: boolean;
 }
 
 /** A turn that is shown. */
@@ -324,9 +322,9 @@ export class SessionStream {
       for (const { follower } of this.#shown) follower.retry();
       return;
     }
-    // Browsers open few connections to one host. With messages that wait the end of the turn must be seen.
+    // Browsers open few connections to one host.
     this.#hiddenTimer = window.setTimeout(() => {
-      if (this.reader.mustSeeEnd || ENDED.has(this.fold.state)) return;
+      if (ENDED.has(this.fold.state)) return;
       this.#expectMissed();
       for (const { follower } of this.#shown) follower.pause();
     }, HIDDEN_MS);

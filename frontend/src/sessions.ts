@@ -37,8 +37,23 @@ export interface Turn {
   questions: number;
 }
 
+/** A message that waits on the server until the turn under way has ended. */
+export interface Queued {
+  id: string;
+  text: string;
+  mode: string;
+  model: string;
+  /** Names of its images. */
+  images: string[];
+  /** Why it was not sent; it and those behind it wait for the user then. */
+  problem: string;
+}
+
 export interface WholeSession extends SessionFacts {
   tasks: Turn[];
+  queued: Queued[];
+  /** What the user has written and not sent, on whichever device. */
+  draft: string;
 }
 
 export interface SessionPage {
@@ -110,13 +125,21 @@ export function wholeSession(contextId: string): Promise<WholeSession> {
   return api<WholeSession>("GET", `sessions/${encodeURIComponent(contextId)}`);
 }
 
-type Change = { do: "rename"; title: string } | { do: "archive" } | { do: "restore" };
+type Image = { data: string; mediaType: string; name: string };
+export type Change =
+  | { do: "rename"; title: string }
+  | { do: "archive" | "restore" }
+  | { do: "draft"; text: string }
+  | { do: "queue"; id: string; text: string; mode: string; model: string; images: Image[] }
+  | { do: "edit"; id: string; text: string }
+  | { do: "remove" | "first" | "send"; id: string };
 
 /** The list of sessions that are not archived, changed last first, as far as it was asked for. */
 export class SessionList extends EventTarget {
   sessions: SessionFacts[] = [];
   isLoaded = false;
   #known = new Map<string, SessionFacts>();
+  #told = new Map<string, number>();
   #next = "";
   #hasMore = false;
   #timer = 0;
@@ -129,9 +152,18 @@ export class SessionList extends EventTarget {
     if (this.#isStarted) return;
     this.#isStarted = true;
     const soon = () => this.#soon();
-    changeStream.listen({ opened: soon, changed: soon, lost: soon });
+    const sessionChanged = (contextId: string) => {
+      this.#told.set(contextId, this.told(contextId) + 1);
+      this.dispatchEvent(new Event("change"));
+    };
+    changeStream.listen({ opened: soon, changed: soon, lost: soon, sessionChanged });
     for (const other of others) other.addEventListener("change", soon);
     this.#soon();
+  }
+
+  /** How often the record of a session was told to have changed. */
+  told(contextId: string): number {
+    return this.#told.get(contextId) ?? 0;
   }
 
   get hasMore(): boolean {

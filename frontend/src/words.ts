@@ -301,11 +301,15 @@ export const TABLE = {
     "此任务所有未回答的问题都会被拒绝,代理会按您的话继续。",
   ],
   keyTell: ["reject and say why", "拒绝并说明"],
-  waitsHere: ["Waits in this tab until this turn has ended", "在此标签页中等待本轮结束"],
+  waitsHere: ["Sent when this turn has ended, also with this page closed", "本轮结束后发送,关闭此页面也会发送"],
+  notSentBecause: ["Not sent: {0}", "未发送:{0}"],
+  sendFirst: ["Send first", "优先发送"],
   waitsForYou: [
     "The turn did not end well. Send it all the same, or remove it.",
     "本轮未正常结束。仍可发送,或将其移除。",
   ],
+  edit: ["Edit", "编辑"],
+  save: ["Save", "保存"],
   sendNow: ["Send now", "立即发送"],
   // history
   searchHistory: ["Search all sessions", "搜索所有会话"],
@@ -379,7 +383,6 @@ export const TABLE = {
   keySearch: ["search", "搜索"],
   keyMention: ["files: mention the selection, or the file", "文件:提及所选内容或整个文件"],
   keyLeave: ["files: close the file", "文件:关闭文件"],
-  queueFull: ["Too many messages wait. Remove one first.", "等待的消息过多,请先移除一条。"],
   // rewind, branch, diff of a session, model
   rewind: ["Rewind", "回退"],
   rewindPrompt: [

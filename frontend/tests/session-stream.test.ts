@@ -24,12 +24,14 @@ const done = {
 function answering(...turns: object[]): (asked: Asked) => Response {
   return ({ path }) => {
     const id = /tasks\/(\w+):subscribe/.exec(path)?.[1];
-    return id ? stream(prompt(id), done) : json({ contextId: "session", title: "", tasks: turns });
+    return id
+      ? stream(prompt(id), done)
+      : json({ contextId: "session", title: "", tasks: turns, queued: [], draft: "" });
   };
 }
 
 function reader(): SessionReader {
-  return { came: vi.fn(), turned: vi.fn(), mustSeeEnd: false };
+  return { came: vi.fn(), turned: vi.fn() };
 }
 
 const letters = [..."abcdefghijkl"];

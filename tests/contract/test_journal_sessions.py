@@ -6,10 +6,11 @@ from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
+from isthmus.client import LimitReached
 from isthmus.development_tool import ToolCall, ToolCallStatus
 from isthmus.events import Prompt, StateChange, TaskState
 from isthmus.journal.port.base import Journal
-from isthmus.journal.port.sessions import SessionQuery, SessionState
+from isthmus.journal.port.sessions import QUEUED_MESSAGES, QueuedMessage, SessionQuery, SessionState
 from isthmus.journal.port.task_rows import Lease, NewTask
 from isthmus.journal.sql import sessions as sql_sessions
 from support.fake_clock import FakeClock
@@ -218,3 +219,38 @@ async def test_a_long_session_and_many_sessions_are_listed_quickly(journal: Jour
     assert len(await listed(journal)) == 50
     assert await listed(journal, words=("nowhere",)) == []
     assert time.perf_counter() - began < 1.0
+
+
+async def test_messages_wait_in_order_until_they_are_dropped(journal: Journal, clock: FakeClock) -> None:
+    await turn(journal, clock, "a/1", "Given")
+    sessions = journal.sessions
+    for name in ("one", "two", "three"):
+        assert await sessions.put("a", "", QueuedMessage(name, f"body of {name}"))
+    assert not await sessions.put("none", "", QueuedMessage("x", "x"))
+    assert not await sessions.put("a", "alice", QueuedMessage("x", "x"))
+    assert await sessions.put("a", "", QueuedMessage("two", "edited", "a problem"))  # it stays where it is
+    assert [(one.id, one.body) for one in await sessions.queue("a", "")] == [
+        ("one", "body of one"),
+        ("two", "edited"),
+        ("three", "body of three"),
+    ]
+    assert await sessions.move_first("a", "", "three")
+    assert await sessions.drop("a", "", "one")
+    assert not await sessions.drop("a", "", "one")
+    assert await sessions.queue("a", "") == [
+        QueuedMessage("three", "body of three"),
+        QueuedMessage("two", "edited", "a problem"),
+    ]
+    assert await sessions.with_queues() == [("", "a")]
+    assert await sessions.changed_since("", clock.now()) == [("a", clock.now())]
+    await journal.removal.mark(["a/1"])
+    assert await sessions.with_queues() == []
+
+
+async def test_the_messages_that_wait_in_a_session_are_limited(journal: Journal, clock: FakeClock) -> None:
+    await turn(journal, clock, "a/1", "Given")
+    for number in range(QUEUED_MESSAGES):
+        await journal.sessions.put("a", "", QueuedMessage(str(number), "text"))
+    with pytest.raises(LimitReached, match="20 messages"):
+        await journal.sessions.put("a", "", QueuedMessage("more", "text"))
+    assert await journal.sessions.put("a", "", QueuedMessage("3", "edited"))

@@ -2,6 +2,7 @@
 
 import json
 import re
+import signal
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -119,6 +120,42 @@ def test_a_session_is_rewound_and_branched_from_its_messages(browser: Browser, s
         expect(page.locator("isthmus-task .prose").last).to_contain_text("Done one.")
         assert "Done two." not in page.inner_text("isthmus-items")
         expect(page.locator("isthmus-task .said")).to_have_count(1)
+
+
+def test_messages_and_a_draft_wait_on_the_server_whatever_happens_to_the_page(
+    browser: Browser, served: Workbench
+) -> None:
+    with desktop(browser) as context:
+        page = served.enter(context)
+        served.prompt(page, "first")
+        page.wait_for_selector("isthmus-question .primary")
+        for text in ("sent last", "taken back", "sent first"):
+            page.fill("isthmus-task textarea", text)
+            page.press("isthmus-task textarea", "Enter")
+            expect(page.locator("isthmus-queued li", has_text=text)).to_have_count(1)
+        waiting = page.locator("isthmus-queued li")
+        waiting.filter(has_text="taken back").get_by_role("button", name="Remove").click()
+        waiting.filter(has_text="sent first").get_by_role("button", name="Send first").click()
+        expect(waiting.first).to_contain_text("sent first")
+        with page.expect_response(lambda response: '"draft"' in (response.request.post_data or "")):
+            page.fill("isthmus-task textarea", "half a thought")
+        address = page.url
+        page.close()
+        served.restart(signal.SIGKILL)
+        other = served.watch(context.new_page())
+        other.goto(address)
+        expect(other.locator("isthmus-task textarea").last).to_have_value("half a thought")
+        expect(other.locator("isthmus-queued li")).to_have_count(2)
+        with other.expect_response(lambda response: "message:send" in response.url):
+            other.click("isthmus-question .primary")
+        other.close()
+        last = served.watch(context.new_page())
+        last.goto(f"{served.url}ui/history")
+        expect(last.locator(".line")).to_contain_text("3 turns")
+        last.goto(address)
+        expect(last.locator("isthmus-task .said")).to_have_text(["first", "sent first", "sent last"])
+        expect(last.locator("isthmus-task .prose").last).to_contain_text("You said: sent last")
+        expect(last.locator("isthmus-queued")).to_have_count(0)
 
 
 @pytest.mark.extended

@@ -25,6 +25,7 @@ from isthmus.journal.port.base import Journal
 from isthmus.journal.port.pushes import PushRow
 from isthmus.journal.port.queue import QueueScope
 from isthmus.journal.port.saved_chats import ChatPlace, SavedChat
+from isthmus.journal.port.sessions import QueuedMessage
 from isthmus.journal.port.task_rows import NewTask
 from isthmus.journal.sql.tables import TABLES
 from isthmus.journal.upkeep.copying import copy_journal, started_tag
@@ -55,6 +56,7 @@ async def fill(journal: Journal) -> None:
     await journal.queue.take(OWNER, 60, 1, QueueScope(("gpu",)))
     place = ChatPlace("alice", "/work")
     await journal.sessions.rename("c1", "alice", "A name")
+    await journal.sessions.put("c1", "alice", QueuedMessage("q1", '{"text": "Later"}', "held"))
     await journal.chats.save(place, SavedChat("one", "Fix it", 2, "ended"), [{"a": 1}, {"b": ["ü\0"]}])
 
 

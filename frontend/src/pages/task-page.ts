@@ -1,10 +1,9 @@
 import { html, nothing } from "lit";
 import { customElement, property, query, state } from "lit/decorators.js";
-import { cancel, getTask, hasCommand, sessionStatus } from "../client.ts";
+import { cancel, getTask, hasCommand, newId, sessionStatus } from "../client.ts";
 import { icon, stateMark } from "../icons.ts";
 import { ENDED, type TaskState } from "../protocol.ts";
 import { LostQuestion } from "../lost-question.ts";
-import { MessageQueue, type Queued } from "../queue.ts";
 import { factsOf, shownPath } from "../question.ts";
 import { branch, rewind } from "../rewind.ts";
 import { visible, visibleLine } from "../safe.ts";
@@ -12,7 +11,14 @@ import { isCommand, problemOf, sendWritten } from "../sending.ts";
 import { findItems, nextFound } from "../session-find.ts";
 import { type SessionReader, SessionStream } from "../session-stream.ts";
 import { StatusReader } from "../session-status.ts";
-import { type SessionList, type WholeSession, sessionPath, turnAt } from "../sessions.ts";
+import {
+  type Change,
+  type SessionFacts,
+  type SessionList,
+  type WholeSession,
+  sessionPath,
+  turnAt,
+} from "../sessions.ts";
 import type { TaskStore } from "../store.ts";
 import type { CallItem, Item, PromptItem, TaskFold } from "../task-fold.ts";
 import { t } from "../words.ts";
@@ -65,7 +71,6 @@ export class TaskPage extends PageElement {
   @query("isthmus-prompt") private box!: PromptBox;
   #session = new SessionStream(this.#reader());
   #status = new StatusReader(() => this.requestUpdate());
-  #queue: MessageQueue | undefined;
   #rows!: Rows;
   #known: WholeSession | undefined;
   /** What was known of the session when its turns were asked for. */
@@ -125,7 +130,6 @@ export class TaskPage extends PageElement {
     this.list?.reset();
     this.#known = undefined;
     this.#asked = "";
-    this.#queue = this.contextId ? new MessageQueue(this.contextId) : undefined;
     this.#mustReveal = this.turn !== "";
     if (this.contextId) {
       this.#session.begin({ contextId: this.contextId, turn: this.turn });
@@ -145,7 +149,6 @@ export class TaskPage extends PageElement {
       const row = this.store.rows.get(taskId) ?? (await getTask(taskId));
       if (taskId !== this.taskId) return;
       if (row.parent) {
-        this.#queue = new MessageQueue(row.contextId);
         this.#session.begin({ taskId });
         return;
       }
@@ -159,25 +162,28 @@ export class TaskPage extends PageElement {
   /** Ask for the turns again when something of the session has changed. */
   #compare(): void {
     const facts = this.sessions.get(this.contextId);
-    const known = facts ? `${facts.changed} ${facts.turns} ${facts.title} ${facts.archived}` : "";
-    const isNew = [...this.store.rows.values()].some(
-      (row) => row.contextId === this.contextId && !this.#session.session?.tasks.some((turn) => turn.id === row.id),
-    );
-    if (known === this.#asked && !isNew) return;
+    const known = this.#factsAsked(facts);
+    if (known === this.#asked) return;
     this.#asked = known;
     if (this.#session.session) this.#session.refresh();
   }
 
+  /** Return what tells that the session changed: facts of lists, told changes, and turns that are not shown yet. */
+  #factsAsked(facts: SessionFacts | undefined): string {
+    const { session } = this.#session;
+    const unknown = [...this.store.rows.values()].filter(
+      (row) => row.contextId === this.contextId && !session?.tasks.some((turn) => turn.id === row.id),
+    );
+    const { changed, turns, title, archived } = facts ?? {};
+    return [changed, turns, title, archived, this.sessions.told(this.contextId), ...unknown.map(({ id }) => id)].join();
+  }
+
   #reader(): SessionReader {
-    const hasQueued = () => !!this.#queue?.messages.length;
     return {
       came: () => this.#draw(),
       turned: () => {
         this.#learn();
         this.requestUpdate();
-      },
-      get mustSeeEnd() {
-        return hasQueued();
       },
     };
   }
@@ -186,7 +192,7 @@ export class TaskPage extends PageElement {
     const { session } = this.#session;
     if (!session || session === this.#known) return;
     this.#known = session;
-    this.#asked = `${session.changed} ${session.turns} ${session.title} ${session.archived}`;
+    this.#asked = this.#factsAsked(session);
     this.sessions.put(session);
   }
 
@@ -361,16 +367,12 @@ export class TaskPage extends PageElement {
           <div class="col">
             ${this.problem ? html`<p class="problem" role="alert">${this.problem}</p>` : nothing}
             ${
-              this.#queue?.messages.length
+              session?.queued.length
                 ? html`<isthmus-queued
-                    .messages=${this.#queue.messages}
+                    .messages=${session.queued}
                     ?isHeld=${isOver && this.#state !== "completed"}
                     ?isBusy=${this.isSending}
-                    @removed=${(event: CustomEvent<Queued>) => {
-                      this.#queue?.remove(event.detail.id);
-                      this.version += 1;
-                    }}
-                    @sendnow=${(event: CustomEvent<Queued>) => void this.#sendQueued(event.detail)}
+                    @changing=${(event: CustomEvent<Change>) => void this.#change(event.detail)}
                   ></isthmus-queued>`
                 : nothing
             }
@@ -380,6 +382,8 @@ export class TaskPage extends PageElement {
               ?isBusy=${this.isSending}
               .draftKey=${`draft:${this.#context || this.taskId}`}
               .contextId=${this.#context}
+              .draft=${session?.draft ?? ""}
+              @drafted=${(event: CustomEvent<string>) => this.#keepDraft(event.detail)}
               .status=${this.#status.status}
               @written=${(event: CustomEvent<Written>) => void this.#write(event.detail)}
             ></isthmus-prompt>
@@ -417,13 +421,19 @@ export class TaskPage extends PageElement {
     await this.querySelector<SessionTitle>("isthmus-title")?.rename();
   }
 
-  async #change(change: Parameters<SessionList["change"]>[1]): Promise<void> {
+  /** Change the record of the session; return whether the server has it. */
+  async #change(change: Change): Promise<boolean> {
     this.problem = "";
+    this.isSending = true;
     try {
       await this.sessions.change(this.contextId, change);
       this.#session.refresh();
+      return true;
     } catch (error) {
       this.problem = problemOf(error);
+      return false;
+    } finally {
+      this.isSending = false;
     }
   }
 
@@ -483,7 +493,6 @@ export class TaskPage extends PageElement {
   #item = (item: Item) => rowOfItem(item, this.#rows);
 
   override updated(): void {
-    this.#sendNext();
     if (this.#mustReveal) this.#reveal();
     if (this.#mustShowFound) {
       this.#mustShowFound = false;
@@ -548,48 +557,34 @@ export class TaskPage extends PageElement {
   async #write(written: Written): Promise<void> {
     const contextId = this.#context;
     if (!contextId || this.isSending) return;
-    if (ENDED.has(this.#state) && !this.#queue?.messages.length) {
+    const queued = this.#session.session?.queued ?? [];
+    if (ENDED.has(this.#state) && !queued.length) {
       if (await this.#send(written, contextId)) this.box.clear();
       return;
     }
-    this.#queue ??= new MessageQueue(contextId);
-    if (this.#queue.isFull) {
-      this.problem = t("queueFull");
+    if (!this.contextId) {
+      this.problem = t("notWhileWorking");
       return;
     }
-    this.problem = "";
-    this.#queue.add(written);
-    this.box.clear();
-    this.version += 1;
+    const { effort, ...message } = written;
+    const wait = (text: string, images = message.images) =>
+      this.#change({ do: "queue", id: newId(), text, mode: message.mode, model: message.model ?? "", images });
+    if (effort && !(await wait(`/effort ${effort}`, []))) return;
+    if (await wait(message.text)) this.box.clear();
   }
 
-  /** Send the first message that waits, once the work has ended well; what ended otherwise is left to the user. */
-  #sendNext(): void {
-    const next = this.#queue?.messages[0];
-    if (
-      next &&
-      this.#fold.state === "completed" &&
-      this.#session.stream.is === "ended" &&
-      !this.isSending &&
-      !this.problem
-    )
-      void this.#sendQueued(next);
-  }
-
-  async #sendQueued(message: Queued): Promise<void> {
-    const contextId = this.#context;
-    const queue = this.#queue;
-    if (!contextId || !queue || this.isSending) return;
-    await this.#send(message, contextId, () => queue.remove(message.id));
+  /** Keep what is written and not sent for other devices; what this page has stays, whatever comes of it. */
+  #keepDraft(text: string): void {
+    const { contextId } = this;
+    if (contextId) this.sessions.change(contextId, { do: "draft", text }).catch(() => undefined);
   }
 
   /** Send a message as the next turn of the session, and show it. */
-  async #send(written: Written, contextId: string, onSent = () => {}): Promise<boolean> {
+  async #send(written: Written, contextId: string): Promise<boolean> {
     this.isSending = true;
     this.problem = "";
     try {
       const taskId = await sendWritten(written, { contextId }, this.store);
-      onSent();
       this.#show(taskId);
       return true;
     } catch (error) {

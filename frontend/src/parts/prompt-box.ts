@@ -18,6 +18,8 @@ const EFFORTS = {
   xhigh: "effortXhigh",
   max: "effortMax",
 } as const;
+/** A draft is kept on the server after this pause in typing. */
+const DRAFT_MS = 800;
 const MAXIMUM_IMAGE = 15_000_000;
 
 export interface Written {
@@ -42,6 +44,8 @@ export class PromptBox extends PageElement {
   @property({ attribute: false }) status: SessionStatus | undefined;
   @property() draftKey = "";
   @property() contextId = "";
+  /** Draft that the server has; it is taken over where nothing was written here. */
+  @property() draft = "";
   @property() workspace = "";
   @state() private images: Written["images"] = [];
   @query("isthmus-model") private models: ModelPick | null | undefined;
@@ -49,6 +53,9 @@ export class PromptBox extends PageElement {
   @query("isthmus-suggestions") private suggestions!: Suggestions;
 
   #contextId = "";
+  #timer = 0;
+  /** Text that the server has as the draft, as far as this page knows. */
+  #kept = "";
 
   override willUpdate(changed: Map<string, unknown>): void {
     if (changed.has("contextId") && this.contextId) {
@@ -56,12 +63,39 @@ export class PromptBox extends PageElement {
       this.#contextId = this.contextId;
       if (isOther) this.#leave();
     }
+    if (changed.has("draft") && this.hasUpdated) this.#takeDraft();
+  }
+
+  /** Take over a draft of another device, unless something else was written here. */
+  #takeDraft(): void {
+    const isUntouched = this.field.value === this.#kept;
+    this.#kept = this.draft;
+    if (!isUntouched || this.#timer || document.activeElement === this.field) return;
+    this.field.value = this.draft;
+    this.#grow();
+  }
+
+  #keepSoon(): void {
+    clearTimeout(this.#timer);
+    this.#timer = window.setTimeout(() => this.#keep(), DRAFT_MS);
+  }
+
+  #keep(): void {
+    clearTimeout(this.#timer);
+    this.#timer = 0;
+    const text = this.field.value;
+    if (text === this.#kept) return;
+    this.#kept = text;
+    this.dispatchEvent(new CustomEvent<string>("drafted", { detail: text }));
   }
 
   /** Begin with another session: nothing that was chosen or written for the one before goes to it. */
   #leave(): void {
     this.mode = this.model = this.effort = "";
     this.images = [];
+    clearTimeout(this.#timer);
+    this.#timer = 0;
+    this.#kept = "";
     this.field.value = sessionStorage.getItem(this.draftKey) ?? "";
     this.#grow();
   }
@@ -83,6 +117,7 @@ export class PromptBox extends PageElement {
     this.field.value = "";
     this.images = [];
     sessionStorage.removeItem(this.draftKey);
+    this.#keep();
     this.#grow();
   }
 
@@ -190,6 +225,7 @@ export class PromptBox extends PageElement {
 
   #type = (): void => {
     sessionStorage.setItem(this.draftKey, this.field.value);
+    this.#keepSoon();
     this.#grow();
     this.suggestions.field = this.field;
     this.suggestions.look();

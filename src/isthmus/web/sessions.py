@@ -12,36 +12,56 @@ from urllib.parse import parse_qs
 from isthmus.a2a.server.application import BodyOf
 from isthmus.a2a.server.http.http_request import HttpRequest
 from isthmus.a2a.server.users.auth import Principal, Refusal
+from isthmus.client import LimitReached
 from isthmus.encoding.json_text import JsonError, decode
 from isthmus.errors import IsthmusError, Unavailable
 from isthmus.journal.port.base import Journal
-from isthmus.journal.port.sessions import TITLE_CHARACTERS, SessionPlace, SessionQuery, SessionRow, SessionState
+from isthmus.journal.port.sessions import (
+    DRAFT_CHARACTERS,
+    TITLE_CHARACTERS,
+    QueuedMessage,
+    SessionPlace,
+    SessionQuery,
+    SessionRow,
+    SessionState,
+)
 from isthmus.journal.port.task_rows import TaskRow
 from isthmus.text.visible import visible_line, with_ellipsis
+from isthmus.web.message_queue import BadMessageError, MessageQueue, edited, shown, written_from
 
 MAXIMUM_WORDS: Final = 200
 """Maximum number of characters that are searched for."""
 MAXIMUM_ID: Final = 1000
 """Maximum length of a context's id in a place."""
-MAXIMUM_BODY: Final = 10_000
+MAXIMUM_BODY: Final = 24_000_000
 """Maximum size of a request in bytes."""
+MAXIMUM_MESSAGE_ID: Final = 100
+"""Maximum length of a message's id."""
 EXCERPT_CHARACTERS: Final = 160
 BEFORE_CHARACTERS: Final = 40
 """Number of characters of a prompt before the first word that was found in it."""
+_SENT: Final = "this message does not wait any more: it was sent, or removed"
 _UNKNOWN: Final = "you have no such session; list the sessions"
 _EXPECTED: Final = (
-    f'expected {{"do": "rename", "title": TEXT}} with at most {TITLE_CHARACTERS} characters, {{"do": "archive"}} or'
-    ' {"do": "restore"}'
+    f'expected {{"do": "rename", "title": TEXT}} with at most {TITLE_CHARACTERS} characters, or another change that'
+    " docs/reference/workbench.md names"
 )
 
 
 class SessionsApi:
     """The sessions of a journal; ``roots`` returns the folders whose sessions are shown, none for all of them.
 
-    ``agent`` is the name of the agent that works in them.
+    ``agent`` is the name of the agent that works in them. Without a ``queue`` no messages can wait.
     """
 
-    def __init__(self, journal: Journal, agent: str, roots: Callable[[], Sequence[str]] = tuple) -> None:
+    def __init__(
+        self,
+        journal: Journal,
+        agent: str,
+        roots: Callable[[], Sequence[str]] = tuple,
+        queue: MessageQueue | None = None,
+    ) -> None:
+        self._queue = queue
         self._sessions = journal.sessions
         self._agent = agent
         self._roots = roots
@@ -96,7 +116,13 @@ class SessionsApi:
         row = await self._sessions.session(context_id, user, self._roots())
         if row is None:
             return Refusal(404, _UNKNOWN, {})
-        return {**self._shown(row), "tasks": [_turn(task) for task in row.tasks]}
+        queued = await self._sessions.queue(context_id, user)
+        return {
+            **self._shown(row),
+            "tasks": [_turn(task) for task in row.tasks],
+            "draft": row.note.draft,
+            "queued": [shown(message) for message in queued],
+        }
 
     async def _change(self, user: str, context_id: str, body: bytes | Refusal) -> dict[str, Any] | Refusal:
         if isinstance(body, Refusal):
@@ -107,13 +133,54 @@ class SessionsApi:
         match given:
             case {"do": "rename", "title": str(title)} if len(title) <= TITLE_CHARACTERS:
                 is_there = await self._sessions.rename(context_id, user, visible_line(title.strip()))
+            case {"do": "draft", "text": str(text)} if len(text) <= DRAFT_CHARACTERS:
+                is_there = await self._sessions.draft(context_id, user, text)
             case {"do": "archive"}:
                 is_there = await self._sessions.archive(context_id, user, is_archived=True)
             case {"do": "restore"}:
                 is_there = await self._sessions.archive(context_id, user, is_archived=False)
+            case {"do": "queue" | "edit" | "remove" | "first" | "send" as what, "id": str(message_id)} if (
+                self._queue is not None and 0 < len(message_id) <= MAXIMUM_MESSAGE_ID
+            ):
+                refusal = await self._change_queue(self._queue, user, context_id, what, message_id, given)
+                return refusal or await self._one(user, context_id)
             case _:
                 return Refusal(400, _EXPECTED, {})
         return await self._one(user, context_id) if is_there else Refusal(404, _UNKNOWN, {})
+
+    async def _change_queue(
+        self,
+        queue: MessageQueue,
+        user: str,
+        context_id: str,
+        what: str,
+        message_id: str,
+        given: Mapping[str, Any],
+    ) -> Refusal | None:
+        try:
+            match what:
+                case "queue":
+                    message = QueuedMessage(message_id, written_from(given).body)
+                    await self._sessions.put(context_id, user, message)
+                    queue.wake()  # the turn may have ended meanwhile
+                case "edit":
+                    waiting = await self._sessions.queue(context_id, user)
+                    found = next((one for one in waiting if one.id == message_id), None)
+                    if found is None:
+                        return Refusal(404, _SENT, {})
+                    body = edited(found, given).body
+                    await self._sessions.put(context_id, user, QueuedMessage(message_id, body))
+                    queue.wake()
+                case "remove":
+                    await self._sessions.drop(context_id, user, message_id)
+                case "first":
+                    await self._sessions.move_first(context_id, user, message_id)
+                case _:
+                    if problem := await queue.send(context_id, user, message_id):
+                        return Refusal(409, problem, {})
+        except (BadMessageError, LimitReached) as error:
+            return Refusal(400, str(error), {})
+        return None
 
     def _shown(self, row: SessionRow) -> dict[str, Any]:
         newest = row.tasks[-1]
@@ -164,9 +231,9 @@ def _turn(task: TaskRow) -> dict[str, Any]:
     }
 
 
-def _object(body: bytes) -> Mapping[str, object]:
+def _object(body: bytes) -> Mapping[str, Any]:
     try:
         value: object = decode(body)
     except JsonError:
         return {}
-    return cast("dict[str, object]", value) if isinstance(value, dict) else {}
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}

@@ -13,7 +13,9 @@ from isthmus.a2a.server.users.auth import LOCAL_USER, Principal, Refusal
 from isthmus.events import Prompt, StateChange, TaskState
 from isthmus.journal.port.task_rows import NewTask
 from isthmus.journal.sqlite.journal import SqliteJournal
+from isthmus.web.message_queue import MessageQueue
 from isthmus.web.sessions import SessionsApi, excerpt
+from support.memory_agent import MemoryAgent
 
 pytestmark = pytest.mark.anyio
 
@@ -55,7 +57,8 @@ async def ask(
         return json.dumps(body).encode()
 
     principal = Principal(user) if user else LOCAL_USER
-    api = SessionsApi(journal, "demo", lambda: roots)
+    queue = MessageQueue(journal, lambda _: MemoryAgent(lambda _: []))
+    api = SessionsApi(journal, "demo", lambda: roots, queue)
     return await api.respond(name, principal, HttpRequest(scope, receive), body_of)
 
 
@@ -71,6 +74,7 @@ async def test_a_session_has_the_facts_of_all_its_turns(journal: SqliteJournal) 
     assert (other["state"], other["turns"], other["task"]) == ("working", 1, "t")
     one = await ask(journal, "sessions/a/b c")
     tasks = one.pop("tasks")
+    assert (one.pop("queued"), one.pop("draft")) == ([], "")
     assert {**one, "prompt": ""} == session
     assert {
         name: session[name] for name in ("title", "given", "workspace", "agent", "state", "turns", "questions")
@@ -101,6 +105,26 @@ async def test_a_name_and_the_archive_are_the_users_own(journal: SqliteJournal) 
     assert await titles(journal, user="alice") == ["Hers"]
     assert (await ask(journal, "sessions/a", {"do": "restore"}))["archived"] is False
     assert (await ask(journal, "sessions/a", {"do": "rename", "title": ""}))["title"] == "Given"
+
+
+async def test_a_draft_and_messages_that_wait_are_kept(journal: SqliteJournal) -> None:
+    await journal.create(NewTask("t", "a", "/work", "Works"), [Prompt("m", "Works", None)], "here", 60)
+    assert (await ask(journal, "sessions/a", {"do": "draft", "text": "half a "}))["draft"] == "half a "
+    image = {"data": "aGk=", "mediaType": "image/png", "name": "a.png"}
+    await ask(journal, "sessions/a", {"do": "queue", "id": "1", "text": "one", "mode": "plan", "images": [image]})
+    await ask(journal, "sessions/a", {"do": "queue", "id": "2", "text": "two"})
+    await ask(journal, "sessions/a", {"do": "edit", "id": "1", "text": "one, edited"})
+    queued = (await ask(journal, "sessions/a", {"do": "first", "id": "2"}))["queued"]
+    assert [(message["id"], message["text"], message["images"]) for message in queued] == [
+        ("2", "two", []),
+        ("1", "one, edited", ["a.png"]),
+    ]
+    refused = await ask(journal, "sessions/a", {"do": "send", "id": "1"})
+    assert (refused.status, refused.message[:17]) == (409, "the session works")
+    assert (await ask(journal, "sessions/a", {"do": "edit", "id": "x", "text": "y"})).status == 404
+    assert (await ask(journal, "sessions/a", {"do": "queue", "id": "3", "text": ""})).status == 400
+    await ask(journal, "sessions/a", {"do": "remove", "id": "2"})
+    assert [message["id"] for message in (await ask(journal, "sessions/a"))["queued"]] == ["1"]
 
 
 async def test_the_prompt_is_shown_where_it_was_found(journal: SqliteJournal) -> None:

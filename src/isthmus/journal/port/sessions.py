@@ -12,8 +12,14 @@ from isthmus.events import TaskState
 from isthmus.journal.port.task_rows import TaskRow
 from isthmus.record import record
 
+DRAFT_CHARACTERS = 100_000
+"""Maximum length of a draft."""
 TITLE_CHARACTERS = 200
 """Maximum length of a session's name."""
+QUEUED_MESSAGES = 20
+"""Maximum number of messages that wait in a session."""
+QUEUED_CHARACTERS = 32 * 1024 * 1024
+"""Maximum size of all messages that wait in a session, in characters."""
 SEARCHED_TASKS = 2000
 """Number of tasks after which one step of a list ends."""
 SEARCHED_CHARACTERS = 20_000
@@ -41,11 +47,13 @@ class SessionNote:
     """The record of a session. ``name`` is empty for a session without one.
 
     ``title`` is the title that it had when its first task was removed, ``archived_at`` the time in Unix seconds.
+    ``draft`` is what the user has written and not sent.
     """
 
     name: str = ""
     title: str = ""
     archived_at: float | None = None
+    draft: str = ""
 
 
 @record
@@ -124,6 +132,19 @@ class FoundSessions:
     next: SessionPlace | None
 
 
+@record
+class QueuedMessage:
+    """A message that waits until the turn under way in its session has ended.
+
+    ``id`` is the client's id for the message that will be sent. ``body`` is the message as its sender keeps it.
+    ``problem`` says why it was not sent; it and those behind it wait for the user then.
+    """
+
+    id: str
+    body: str
+    problem: str = ""
+
+
 Notify: TypeAlias = Callable[[str, str, float], None]
 """Function that takes the user, the context's id and the time of a changed record, in Unix seconds.
 
@@ -175,6 +196,36 @@ class SessionStore(Protocol):
 
     def archive(self, context_id: str, user: str, *, is_archived: bool) -> Awaitable[bool]:
         """Put a session into the archive or take it out; return whether there is such a session."""
+        ...
+
+    def draft(self, context_id: str, user: str, text: str) -> Awaitable[bool]:
+        """Keep what the user has written and not sent; return whether there is such a session."""
+        ...
+
+    async def queue(self, context_id: str, user: str) -> Sequence[QueuedMessage]:
+        """Return the messages that wait in a session, in the order in which they are sent."""
+        ...
+
+    def put(self, context_id: str, user: str, message: QueuedMessage) -> Awaitable[bool]:
+        """Let a message wait behind the others; one with its id is replaced where it stands.
+
+        Return whether there is such a session.
+
+        Raises:
+            LimitReached: the session has :data:`QUEUED_MESSAGES`, or they would be larger than QUEUED_CHARACTERS.
+        """
+        ...
+
+    def drop(self, context_id: str, user: str, message_id: str) -> Awaitable[bool]:
+        """Remove a message that waits; return whether there was one."""
+        ...
+
+    def move_first(self, context_id: str, user: str, message_id: str) -> Awaitable[bool]:
+        """Put a message before the others; return whether there is one."""
+        ...
+
+    async def with_queues(self) -> Sequence[tuple[str, str]]:
+        """Return the users and contexts of all sessions in which messages wait."""
         ...
 
     async def changed_since(self, user: str, since: float) -> Sequence[tuple[str, float]]:

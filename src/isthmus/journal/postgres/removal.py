@@ -14,7 +14,7 @@ from isthmus.journal.postgres.writer import PostgresWriter
 from isthmus.journal.sql.reads import RowReader
 from isthmus.journal.sql.removal import ENDED, MARK, WAITING, SqlRemoval
 from isthmus.journal.sql.rows import DELETED
-from isthmus.journal.sql.sessions import DROP_NOTE, KEEP_TITLE, SESSION_OF
+from isthmus.journal.sql.sessions import DROP_NOTE, DROP_QUEUE, KEEP_TITLE, SESSION_OF
 
 _LOCKED = (
     'SELECT key, id, "user" FROM tasks WHERE id = ANY($1::text[]) AND owner IS NULL AND state = ANY($2::text[])'
@@ -123,6 +123,7 @@ async def _mark(connection: Connection, task_ids: Sequence[str], states: Sequenc
     await connection.execute(_MARK, keys)
     for session in sessions:
         await connection.execute(numbered(DROP_NOTE), *session)
+        await connection.execute(numbered(DROP_QUEUE), *session)
     for table in ("inbox", "pushes", "messages"):
         await connection.execute(f"DELETE FROM {table} WHERE task = ANY($1::bigint[])", keys)
     found = {row[1] for row in rows}

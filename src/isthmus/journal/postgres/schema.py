@@ -152,12 +152,22 @@ CREATE TABLE sessions (
     name text NOT NULL DEFAULT '',
     title text NOT NULL DEFAULT '',
     archived double precision,
+    draft text NOT NULL DEFAULT '',
     changed double precision NOT NULL,
     PRIMARY KEY ("user", context)
 );
 CREATE INDEX sessions_by_change ON sessions ("user", changed);
+CREATE TABLE queued (
+    "user" text COLLATE "C" NOT NULL,
+    context text COLLATE "C" NOT NULL,
+    id text COLLATE "C" NOT NULL,
+    place bigint NOT NULL,
+    body text NOT NULL,
+    problem text NOT NULL DEFAULT '',
+    PRIMARY KEY ("user", context, id)
+);
 """
-"""Sessions that have a name, are in the archive, or lost their first task."""
+"""Sessions of which there is more to keep than their tasks, and messages that wait in sessions."""
 _UPGRADES = {
     0: _TABLES,
     1: _QUEUE,

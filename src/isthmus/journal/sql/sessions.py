@@ -12,12 +12,15 @@ from typing import Any, Final
 
 from typing_extensions import override
 
-from isthmus.client import TaskQuery
+from isthmus.client import LimitReached, TaskQuery
 from isthmus.events import TaskState
 from isthmus.journal.port.sessions import (
+    QUEUED_CHARACTERS,
+    QUEUED_MESSAGES,
     SEARCHED_CHARACTERS,
     SEARCHED_TASKS,
     FoundSessions,
+    QueuedMessage,
     SessionChanges,
     SessionNote,
     SessionPlace,
@@ -51,6 +54,23 @@ _NOTE: Final = (
     f" WHERE EXISTS ({_EXISTS})"
     ' ON CONFLICT ("user", context) DO UPDATE SET {0} = excluded.{0}, changed = excluded.changed'
 )
+_OF: Final = '"user" = ? AND context = ?'
+_ROOM: Final = f"SELECT count(*), coalesce(sum(length(body)), 0) FROM queued WHERE {_OF} AND id <> ?"
+_PUT: Final = (
+    'INSERT INTO queued ("user", context, id, place, body, problem)'
+    " SELECT CAST(? AS text), CAST(? AS text), CAST(? AS text), 1 +"
+    f" (SELECT coalesce(max(place), 0) FROM queued WHERE {_OF}), CAST(? AS text), CAST(? AS text)"
+    f" WHERE EXISTS ({_EXISTS})"
+    ' ON CONFLICT ("user", context, id) DO UPDATE SET body = excluded.body, problem = excluded.problem'
+)
+_DROP: Final = f"DELETE FROM queued WHERE {_OF} AND id = ?"
+_FIRST: Final = f"UPDATE queued SET place = (SELECT min(place) - 1 FROM queued WHERE {_OF}) WHERE {_OF} AND id = ?"
+_TOUCH: Final = (
+    'INSERT INTO sessions ("user", context, changed)'
+    " SELECT CAST(? AS text), CAST(? AS text), CAST(? AS double precision)"
+    f' WHERE EXISTS ({_EXISTS}) ON CONFLICT ("user", context) DO UPDATE SET changed = excluded.changed'
+)
+"""Statement that lets other processes see that a session changed."""
 KEEP_TITLE: Final = (
     'INSERT INTO sessions ("user", context, title, changed)'
     ' SELECT "user", context, title, 0 FROM tasks WHERE context = (SELECT context FROM tasks WHERE id = ? AND'
@@ -66,6 +86,8 @@ DROP_NOTE: Final = (
     ' (SELECT 1 FROM tasks WHERE tasks.context = sessions.context AND tasks."user" = sessions."user" AND parent = \'\')'
 )
 """Statement that removes the record of a session without tasks."""
+DROP_QUEUE: Final = DROP_NOTE.replace("sessions", "queued")
+"""Statement that removes the messages that wait in a session without tasks."""
 
 
 class SqlSessions(SessionStore):
@@ -118,6 +140,51 @@ class SqlSessions(SessionStore):
     @override
     def archive(self, context_id: str, user: str, *, is_archived: bool) -> Awaitable[bool]:
         return self._note("archived", "double precision", self._clock() if is_archived else None, context_id, user)
+
+    @override
+    def draft(self, context_id: str, user: str, text: str) -> Awaitable[bool]:
+        return self._note("draft", "text", text, context_id, user)
+
+    @override
+    async def queue(self, context_id: str, user: str) -> Sequence[QueuedMessage]:
+        query = f"SELECT id, body, problem FROM queued WHERE {_OF} ORDER BY place, id"
+        return await self._read(query, (user, context_id), lambda row: QueuedMessage(*row))
+
+    @override
+    async def put(self, context_id: str, user: str, message: QueuedMessage) -> bool:
+        (found,) = await self._read(_ROOM, (user, context_id, message.id), lambda row: (int(row[0]), int(row[1])))
+        if found[0] >= QUEUED_MESSAGES or found[1] + len(message.body) > QUEUED_CHARACTERS:
+            raise LimitReached(
+                f"{found[0]} messages ({found[1]:,} characters) wait in this session; the maximum is {QUEUED_MESSAGES}"
+                f" and {QUEUED_CHARACTERS:,} characters. Remove one, or wait until one was sent"
+            )
+        mine = (user, context_id)
+        values = (*mine, message.id, *mine, message.body, message.problem, context_id, user, DELETED)
+        return await self._queued(_PUT, values, context_id, user)
+
+    @override
+    async def drop(self, context_id: str, user: str, message_id: str) -> bool:
+        return await self._queued(_DROP, (user, context_id, message_id), context_id, user)
+
+    @override
+    async def move_first(self, context_id: str, user: str, message_id: str) -> bool:
+        mine = (user, context_id)
+        return await self._queued(_FIRST, (*mine, *mine, message_id), context_id, user)
+
+    @override
+    async def with_queues(self) -> Sequence[tuple[str, str]]:
+        query = 'SELECT DISTINCT "user", context FROM queued'
+        return await self._read(query, (), lambda row: (str(row[0]), str(row[1])))
+
+    async def _queued(self, statement: str, values: Sequence[Any], context_id: str, user: str) -> bool:
+        now = self._clock()
+        written = self._write(statement, [values])
+        touched = self._write(_TOUCH, [(user, context_id, now, context_id, user, DELETED)])
+        is_changed = await written > 0
+        await touched
+        if is_changed:
+            self.changes.notify(user, context_id, now)
+        return is_changed
 
     @override
     async def changed_since(self, user: str, since: float) -> Sequence[tuple[str, float]]:
@@ -184,7 +251,7 @@ class SqlSessions(SessionStore):
         notes: dict[str, SessionNote] = {}
         for some in _pieces(contexts):
             query = (
-                'SELECT context, name, title, archived FROM sessions WHERE "user" = ?'
+                'SELECT context, name, title, archived, draft FROM sessions WHERE "user" = ?'
                 f" AND context IN ({', '.join('?' * len(some))})"
             )
             found = await self._read(query, (user, *some), lambda row: (str(row[0]), SessionNote(*row[1:])))

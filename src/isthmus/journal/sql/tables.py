@@ -67,9 +67,10 @@ CHATS = StoredTable(
     "body",
 )
 SESSIONS = StoredTable(
-    "sessions", ("user", "context", "name", "title", "archived", "changed"), ("user", "context"), "name"
+    "sessions", ("user", "context", "name", "title", "archived", "draft", "changed"), ("user", "context"), "draft"
 )
-TABLES = (TASKS, EVENTS, MESSAGES, INBOX, PUSHES, CHATS, SESSIONS)
+QUEUED = StoredTable("queued", ("user", "context", "id", "place", "body", "problem"), ("user", "context", "id"), "body")
+TABLES = (TASKS, EVENTS, MESSAGES, INBOX, PUSHES, CHATS, SESSIONS, QUEUED)
 """All of them, in the order in which they are copied."""
 
 

@@ -15,7 +15,7 @@ from isthmus.journal.port.removed_tokens import BODIES, FORGET, NOTE, TYPES, Use
 from isthmus.journal.sql.reads import RowReader
 from isthmus.journal.sql.removal import ENDED, MARK, WAITING, SqlRemoval
 from isthmus.journal.sql.rows import DELETED, SQLITE
-from isthmus.journal.sql.sessions import DROP_NOTE, KEEP_TITLE, SESSION_OF
+from isthmus.journal.sql.sessions import DROP_NOTE, DROP_QUEUE, KEEP_TITLE, SESSION_OF
 from isthmus.journal.sqlite.schema import empty_log, open_reader
 from isthmus.journal.sqlite.writer import GroupWriter
 
@@ -43,6 +43,7 @@ def _mark(connection: sqlite3.Connection, task_id: str, states: Sequence[TaskSta
     connection.execute("DELETE FROM messages WHERE task = ?", found)
     if session is not None:
         connection.execute(DROP_NOTE, session)
+        connection.execute(DROP_QUEUE, session)
     return True
 
 

@@ -151,12 +151,22 @@ CREATE TABLE sessions (
     name TEXT NOT NULL DEFAULT '',
     title TEXT NOT NULL DEFAULT '',
     archived REAL,
+    draft TEXT NOT NULL DEFAULT '',
     changed REAL NOT NULL,
     PRIMARY KEY (user, context)
 ) WITHOUT ROWID;
 CREATE INDEX sessions_by_change ON sessions (user, changed);
+CREATE TABLE queued (
+    user TEXT NOT NULL,
+    context TEXT NOT NULL,
+    id TEXT NOT NULL,
+    place INTEGER NOT NULL,
+    body TEXT NOT NULL,
+    problem TEXT NOT NULL DEFAULT '',
+    PRIMARY KEY (user, context, id)
+);
 """
-"""Table of the sessions that have a name, are in the archive, or lost their first task."""
+"""Tables of the sessions of which there is more to keep than their tasks, and of messages that wait in sessions."""
 _UPGRADES = {
     1: """
 ALTER TABLE tasks ADD COLUMN user TEXT NOT NULL DEFAULT '';

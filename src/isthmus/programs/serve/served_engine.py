@@ -3,7 +3,7 @@
 import contextlib
 from typing import TYPE_CHECKING
 
-from isthmus.programs.serve.serving_pages import notifying, watch_journal
+from isthmus.programs.serve.serving_pages import notifying, watching_journal
 from isthmus.record import record
 
 if TYPE_CHECKING:
@@ -52,10 +52,12 @@ class ServedEngine:
             self.repositories.pruned(engine.journal),
             notifying(self.pages, engine),
         ):
-            if self.pages is not None:
-                self.pages.agent_of = engine.for_user
-                watch_journal(self.pages, engine, self.rule)
-            yield engine
+            if self.pages is None:
+                yield engine
+                return
+            self.pages.agent_of = engine.for_user
+            async with watching_journal(self.pages, engine, self.rule):
+                yield engine
 
     def _hosted(self, agent: "HostedCommand") -> "AbstractAsyncContextManager[Engine]":
         from isthmus.programs.agent.hosted_agent import hosted_engine

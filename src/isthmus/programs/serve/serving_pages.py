@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from isthmus.engine.port.workspaces import WorkspaceRule
     from isthmus.programs.serve.serve_settings import ServeSettings
     from isthmus.programs.serve.workbench_view import AgentView
+    from isthmus.web.message_queue import MessageQueue
     from isthmus.web.pages import WorkbenchPages
 
 
@@ -69,13 +70,27 @@ async def notifying(pages: "WorkbenchPages | None", engine: "Engine") -> "AsyncG
         await asyncio.gather(running, return_exceptions=True)
 
 
-def watch_journal(pages: "WorkbenchPages", engine: "Engine", rule: "WorkspaceRule") -> None:
-    """Let the pages show changes and sessions of the engine's tasks."""
+@contextlib.asynccontextmanager
+async def watching_journal(pages: "WorkbenchPages", engine: "Engine", rule: "WorkspaceRule") -> "AsyncGenerator[None]":
+    """Let the pages show changes and sessions of the engine's tasks, and send messages that wait in sessions."""
+    from isthmus.web.message_queue import MessageQueue
+
+    queue = MessageQueue(engine.journal, engine.for_user)
+    _show_journal(pages, engine, rule, queue)
+    running = asyncio.create_task(queue.run(), name="isthmus-message-queue")
+    try:
+        yield
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+
+def _show_journal(pages: "WorkbenchPages", engine: "Engine", rule: "WorkspaceRule", queue: "MessageQueue") -> None:
     from isthmus.web.changes import ChangeFeed
     from isthmus.web.sessions import SessionsApi
 
     pages.changes = ChangeFeed(engine.journal)
-    pages.sessions = SessionsApi(engine.journal, pages.agent, lambda: rule.resolved_roots)
+    pages.sessions = SessionsApi(engine.journal, pages.agent, lambda: rule.resolved_roots, queue)
 
 
 def table_of(users: "UsersFile | None", pages: "WorkbenchPages | None") -> "Callable[[], UserTable] | None":
