@@ -75,7 +75,7 @@ def test_the_page_works_without_the_proxy_too(browser: Browser, served: Workbenc
         page.goto(f"{direct}/ui/#{served.link.partition('#')[2]}")
         page.wait_for_selector("nav")
         assert page.url == f"{direct}{PATH}/ui/"
-        page.click("text=New session")
+        page.click("nav >> text=New session >> visible=true")
         assert page.url == f"{direct}{PATH}/ui/new"
         page.reload()
         page.wait_for_selector("isthmus-new textarea")

@@ -244,7 +244,7 @@ def test_model_effort_and_mode_are_those_of_the_session_until_the_user_chooses(
             assert "gemini-2.5-pro" in wire.model_requests[-1].path
             # Another session has nothing of what was chosen for this one.
             effort.select_option("low")
-            page.click("nav >> text=New session")
+            page.click("nav >> text=New session >> visible=true")
             expect(effort).to_have_value("default")
             page.fill("isthmus-new textarea", "three")
             page.press("isthmus-new textarea", "Enter")

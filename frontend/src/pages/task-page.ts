@@ -27,7 +27,6 @@ import type { ItemList } from "../parts/item-list.ts";
 import type { PromptBox, Written } from "../parts/prompt-box.ts";
 import { type Rows, rowOfItem } from "../parts/task-rows.ts";
 import type { FindBar } from "../parts/find-bar.ts";
-import "../parts/find-bar.ts";
 import "../parts/item-list.ts";
 import type { QuestionCard } from "../parts/question-card.ts";
 import "../parts/question-card.ts";
@@ -83,6 +82,8 @@ export class TaskPage extends PageElement {
   /** Key of the item that was found last, and whether it is still to be brought into view. */
   #foundKey = "";
   #mustShowFound = false;
+  /** The messages that are on their way to the server, to wait there. */
+  #queueing: Promise<void> = Promise.resolve();
   /** Key of the item that gets the focus once it is drawn. */
   #revealing = "";
   #escapedAt = -Infinity;
@@ -446,7 +447,8 @@ export class TaskPage extends PageElement {
 
   #openFind(): void {
     this.hasAside = false;
-    if (this.isFinding) this.querySelector<FindBar>("isthmus-find")?.write();
+    void import("../parts/find-bar.ts").catch(() => undefined);
+    if (customElements.get("isthmus-find")) this.querySelector<FindBar>("isthmus-find")?.write();
     this.isFinding = true;
   }
 
@@ -566,11 +568,23 @@ export class TaskPage extends PageElement {
       this.problem = t("notWhileWorking");
       return;
     }
-    const { effort, ...message } = written;
-    const wait = (text: string, images = message.images) =>
-      this.#change({ do: "queue", id: newId(), text, mode: message.mode, model: message.model ?? "", images });
-    if (effort && !(await wait(`/effort ${effort}`, []))) return;
-    if (await wait(message.text)) this.box.clear();
+    // The next message can be written at once; they arrive in order, and one that does not comes back.
+    this.box.clear();
+    this.#queueing = this.#queueing.then(() => this.#queue(written));
+  }
+
+  async #queue({ effort, text, mode, model = "", images }: Written): Promise<void> {
+    const wait = (text: string, images: Written["images"]) =>
+      this.sessions.change(this.contextId, { do: "queue", id: newId(), text, mode, model, images });
+    this.problem = "";
+    try {
+      if (effort) await wait(`/effort ${effort}`, []);
+      await wait(text, images);
+      this.#session.refresh();
+    } catch (error) {
+      this.problem = problemOf(error);
+      this.box.putBack(text, images);
+    }
   }
 
   /** Keep what is written and not sent for other devices; what this page has stays, whatever comes of it. */

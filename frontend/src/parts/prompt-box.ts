@@ -121,6 +121,13 @@ export class PromptBox extends PageElement {
     this.#grow();
   }
 
+  /** Take a message back that did not arrive, before what was written since. */
+  putBack(text: string, images: Written["images"]): void {
+    this.field.value = this.field.value ? `${text}\n${this.field.value}` : text;
+    this.images = [...images, ...this.images];
+    this.#type();
+  }
+
   override render() {
     const { status } = this;
     const mode = this.mode || status?.mode || "default";
