@@ -27,6 +27,7 @@ import type { ItemList } from "../parts/item-list.ts";
 import type { PromptBox, Written } from "../parts/prompt-box.ts";
 import { type Rows, rowOfItem } from "../parts/task-rows.ts";
 import type { FindBar } from "../parts/find-bar.ts";
+import "../parts/find-bar.ts";
 import "../parts/item-list.ts";
 import type { QuestionCard } from "../parts/question-card.ts";
 import "../parts/question-card.ts";
@@ -447,8 +448,7 @@ export class TaskPage extends PageElement {
 
   #openFind(): void {
     this.hasAside = false;
-    void import("../parts/find-bar.ts").catch(() => undefined);
-    if (customElements.get("isthmus-find")) this.querySelector<FindBar>("isthmus-find")?.write();
+    if (this.isFinding) this.querySelector<FindBar>("isthmus-find")?.write();
     this.isFinding = true;
   }
 
