@@ -9,15 +9,23 @@ function shellOfPage(): Plugin {
     name: "shell-of-page",
     enforce: "post",
     generateBundle(_options, bundle) {
-      const files = Object.values(bundle), worker = bundle[WORKER];
+      const files = Object.values(bundle);
+      const worker = bundle[WORKER];
       const entry = files.find((file) => file.type === "chunk" && file.isEntry && file.fileName !== WORKER);
-      if (worker?.type !== "chunk" || entry?.type !== "chunk") throw new Error("expected the page and its service worker");
-      if (worker.imports.length) throw new Error(`${WORKER} must not share code with the page: ${worker.imports.join(", ")}`);
+      if (worker?.type !== "chunk" || entry?.type !== "chunk")
+        throw new Error("expected the page and its service worker");
+      if (worker.imports.length)
+        throw new Error(`${WORKER} must not share code with the page: ${worker.imports.join(", ")}`);
       const styles = files.filter((file) => file.type === "asset" && file.fileName.endsWith(".css"));
       const shell = [entry.fileName, ...entry.imports, ...styles.map((file) => file.fileName)].sort();
-      const names = files.map((file) => file.fileName).sort().join("\n");
+      const names = files
+        .map((file) => file.fileName)
+        .sort()
+        .join("\n");
       const number = createHash("sha256").update(names).digest("hex").slice(0, 16);
-      worker.code = worker.code.replace(/__BUNDLE__/g, JSON.stringify(number)).replace(/__SHELL__/g, JSON.stringify(shell));
+      worker.code = worker.code
+        .replace(/__BUNDLE__/g, JSON.stringify(number))
+        .replace(/__SHELL__/g, JSON.stringify(shell));
     },
   };
 }

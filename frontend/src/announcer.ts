@@ -12,10 +12,13 @@ export class Announcer {
   announce(text: string): void {
     this.#wanted = text;
     if (this.#timer) return;
-    this.#timer = window.setTimeout(() => {
-      this.#timer = 0;
-      this.#saidAt = performance.now();
-      this.say(this.#wanted);
-    }, Math.max(0, this.#saidAt + PAUSE_MS - performance.now()));
+    this.#timer = window.setTimeout(
+      () => {
+        this.#timer = 0;
+        this.#saidAt = performance.now();
+        this.say(this.#wanted);
+      },
+      Math.max(0, this.#saidAt + PAUSE_MS - performance.now()),
+    );
   }
 }

@@ -121,20 +121,28 @@ export class ChangeStream {
   async #run(): Promise<void> {
     let attempt = 0;
     while (this.#isWanted) {
-      const status = await this.#follow(() => { attempt = 0; });
+      const status = await this.#follow(() => {
+        attempt = 0;
+      });
       if (this.isOpen) {
         this.isOpen = this.hasReviews = false;
         this.#tell("lost");
         if (this.#isWanted) this.#each("lost");
       }
-      if (status === 401) { this.#isWanted = false; this.#each("refused"); }
+      if (status === 401) {
+        this.#isWanted = false;
+        this.#each("refused");
+      }
       if (status === 404) this.#isWanted = false;
       if (!this.#isWanted) break;
       const pause = RETRY_MS[Math.min(attempt, RETRY_MS.length - 1)] ?? 15000;
       attempt += 1;
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, pause);
-        this.#wake = () => { clearTimeout(timer); resolve(); };
+        this.#wake = () => {
+          clearTimeout(timer);
+          resolve();
+        };
       });
       this.#wake = undefined;
     }
@@ -145,8 +153,14 @@ export class ChangeStream {
     const now = (this.#now = new AbortController());
     try {
       const response = await fetch(`${PAGE}api/changes`, {
-        headers: { Authorization: `Bearer ${token()}`, Accept: "text/event-stream", ...(this.#last ? { "Last-Event-ID": this.#last } : {}) },
-        cache: "no-store", credentials: "omit", signal: now.signal,
+        headers: {
+          Authorization: `Bearer ${token()}`,
+          Accept: "text/event-stream",
+          ...(this.#last ? { "Last-Event-ID": this.#last } : {}),
+        },
+        cache: "no-store",
+        credentials: "omit",
+        signal: now.signal,
       });
       if (!response.ok || response.body === null) return response.status;
       onOpen();

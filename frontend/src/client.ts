@@ -34,11 +34,19 @@ async function call(method: string, path: string, body?: unknown): Promise<unkno
 }
 
 /** Return the tasks that changed last, newest first; with `since` (ms) only those changed at or after it. */
-export async function listTasks(size: number, since = 0, pageToken = ""): Promise<{ tasks: TaskRow[]; next: string; total: number }> {
+export async function listTasks(
+  size: number,
+  since = 0,
+  pageToken = "",
+): Promise<{ tasks: TaskRow[]; next: string; total: number }> {
   const query = new URLSearchParams({ pageSize: String(size) });
   if (since) query.set("statusTimestampAfter", new Date(since).toISOString());
   if (pageToken) query.set("pageToken", pageToken);
-  const page = (await call("GET", `tasks?${query}`)) as { tasks?: unknown[]; nextPageToken?: string; totalSize?: number };
+  const page = (await call("GET", `tasks?${query}`)) as {
+    tasks?: unknown[];
+    nextPageToken?: string;
+    totalSize?: number;
+  };
   return { tasks: (page.tasks ?? []).map(rowOf), next: page.nextPageToken ?? "", total: page.totalSize ?? 0 };
 }
 
@@ -85,7 +93,11 @@ export interface PromptOptions extends Scope {
 /** Send a prompt: to a new session, or to the one with `contextId`. */
 export function prompt(text: string, options: PromptOptions): Promise<TaskRow> {
   const settings = settingsOf(options);
-  const files = (options.images ?? []).map((image) => ({ raw: image.data, mediaType: image.mediaType, filename: image.name }));
+  const files = (options.images ?? []).map((image) => ({
+    raw: image.data,
+    mediaType: image.mediaType,
+    filename: image.name,
+  }));
   return send({
     ...(options.contextId ? { contextId: options.contextId } : {}),
     parts: [{ text }, ...files],
@@ -130,15 +142,41 @@ export interface SessionStatus {
 
 export async function sessionStatus(place: { contextId: string } | { workspace: string }): Promise<SessionStatus> {
   const found = (await call("POST", "", {
-    jsonrpc: "2.0", id: 1, method: "isthmus/session", params: { metadata: "contextId" in place ? place : { [EXTENSION]: { workspace_path: place.workspace } } },
-  })) as { result?: { approval_mode?: unknown; model?: unknown; effort?: unknown; efforts?: unknown; context_tokens?: unknown; context_window?: unknown; cost?: { amount?: unknown; currency?: unknown }; unpriced_models?: unknown } };
-  const { approval_mode: mode, model, effort, efforts, context_tokens: tokens, context_window: size, cost, unpriced_models: unpriced } = found.result ?? {};
+    jsonrpc: "2.0",
+    id: 1,
+    method: "isthmus/session",
+    params: { metadata: "contextId" in place ? place : { [EXTENSION]: { workspace_path: place.workspace } } },
+  })) as {
+    result?: {
+      approval_mode?: unknown;
+      model?: unknown;
+      effort?: unknown;
+      efforts?: unknown;
+      context_tokens?: unknown;
+      context_window?: unknown;
+      cost?: { amount?: unknown; currency?: unknown };
+      unpriced_models?: unknown;
+    };
+  };
+  const {
+    approval_mode: mode,
+    model,
+    effort,
+    efforts,
+    context_tokens: tokens,
+    context_window: size,
+    cost,
+    unpriced_models: unpriced,
+  } = found.result ?? {};
   return {
     mode: typeof mode === "string" ? mode : "",
     model: typeof model === "string" ? model : "",
     effort: typeof effort === "string" ? effort : "",
-    efforts: Array.isArray(efforts) ? efforts.filter((level): level is string => typeof level === "string") : ["low", "medium", "high"],
-    tokens: typeof tokens === "number" ? tokens : undefined, window: typeof size === "number" ? size : 0,
+    efforts: Array.isArray(efforts)
+      ? efforts.filter((level): level is string => typeof level === "string")
+      : ["low", "medium", "high"],
+    tokens: typeof tokens === "number" ? tokens : undefined,
+    window: typeof size === "number" ? size : 0,
     cost: shownCost(cost?.amount, cost?.currency),
     unpriced: Array.isArray(unpriced) ? unpriced.filter((name): name is string => typeof name === "string") : [],
   };
@@ -151,17 +189,29 @@ export async function cancel(taskId: string): Promise<void> {
 /** Run a slash command, as typed; return the id of its task. Throws an ApiError that says why it was not started. */
 export async function runCommand(line: string, scope: Scope): Promise<string> {
   const [name = "", ...rest] = line.trim().slice(1).split(/\s+/);
-  const args = rest.length ? line.trim().slice(1 + name.length).trim() : "";
+  const args = rest.length
+    ? line
+        .trim()
+        .slice(1 + name.length)
+        .trim()
+    : "";
   const settings = settingsOf(scope);
   const answer = (await call("POST", "", {
-    jsonrpc: "2.0", id: 1, method: "command/execute",
+    jsonrpc: "2.0",
+    id: 1,
+    method: "command/execute",
     params: {
-      command_path: [name], args,
-      metadata: { ...(scope.contextId ? { contextId: scope.contextId } : {}), ...(Object.keys(settings).length ? { [EXTENSION]: settings } : {}) },
+      command_path: [name],
+      args,
+      metadata: {
+        ...(scope.contextId ? { contextId: scope.contextId } : {}),
+        ...(Object.keys(settings).length ? { [EXTENSION]: settings } : {}),
+      },
     },
   })) as { result?: { execution_id?: string; status?: string; message?: string }; error?: { message?: string } };
   const taskId = answer.result?.execution_id;
-  if (!taskId || answer.result?.status === "FAILED_TO_START") throw new ApiError(400, answer.result?.message || answer.error?.message || line);
+  if (!taskId || answer.result?.status === "FAILED_TO_START")
+    throw new ApiError(400, answer.result?.message || answer.error?.message || line);
   return taskId;
 }
 
@@ -172,7 +222,12 @@ interface Command {
 
 /** Tell whether the agent of a session has a slash command, such as ["chat", "fork"]. Agents of other authors have their own. */
 export async function hasCommand(path: string[], contextId: string): Promise<boolean> {
-  const answer = (await call("POST", "", { jsonrpc: "2.0", id: 1, method: "commands/get", params: { metadata: { contextId } } })) as { result?: { commands?: Command[] } };
+  const answer = (await call("POST", "", {
+    jsonrpc: "2.0",
+    id: 1,
+    method: "commands/get",
+    params: { metadata: { contextId } },
+  })) as { result?: { commands?: Command[] } };
   let found = answer.result?.commands;
   return path.every((name) => {
     const command = found?.find((each) => each.name === name);
@@ -187,7 +242,11 @@ export interface Completion {
 }
 
 export async function complete(line: string, contextId: string, workspace: string): Promise<Completion[]> {
-  const found = await api<{ completions: Completion[] }>("POST", "complete", { line, ...(contextId ? { contextId } : {}), ...(workspace ? { workspace } : {}) });
+  const found = await api<{ completions: Completion[] }>("POST", "complete", {
+    line,
+    ...(contextId ? { contextId } : {}),
+    ...(workspace ? { workspace } : {}),
+  });
   return found.completions;
 }
 
@@ -262,7 +321,9 @@ export class TaskFollower {
       }
       if (this.#stopped.signal.aborted) return;
       if (this.#isPaused) {
-        await new Promise<void>((resolve) => { this.#wake = resolve; });
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve;
+        });
         this.#wake = undefined;
         continue;
       }
@@ -276,7 +337,10 @@ export class TaskFollower {
       this.onState({ is: "waiting", until: Date.now() + pause, attempt });
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, pause);
-        this.#wake = () => { clearTimeout(timer); resolve(); };
+        this.#wake = () => {
+          clearTimeout(timer);
+          resolve();
+        };
       });
       this.#wake = undefined;
     }
@@ -310,7 +374,12 @@ export class TaskFollower {
 
 async function subscribe(taskId: string, after: number, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
   const response = await fetch(`${SERVER}tasks/${encodeURIComponent(taskId)}:subscribe`, {
-    headers: headers({ Accept: "text/event-stream", "Last-Event-ID": String(after), "X-Isthmus-Prompts": "1", "X-Isthmus-Notes": "1" }),
+    headers: headers({
+      Accept: "text/event-stream",
+      "Last-Event-ID": String(after),
+      "X-Isthmus-Prompts": "1",
+      "X-Isthmus-Notes": "1",
+    }),
     cache: "no-store",
     credentials: "omit",
     signal,
@@ -321,7 +390,8 @@ async function subscribe(taskId: string, after: number, signal: AbortSignal): Pr
 
 /** Return the events of one number again, whose contents the page did not keep. */
 export async function eventsAgain(taskId: string, seq: number): Promise<TaskEvent[]> {
-  const now = new AbortController(), deadline = setTimeout(() => now.abort(), 30_000);
+  const now = new AbortController();
+  const deadline = setTimeout(() => now.abort(), 30_000);
   try {
     for await (const frames of readFrames(await subscribe(taskId, seq - 1, now.signal), now)) {
       const found = frames.find((frame) => frame.id === seq);
@@ -343,7 +413,8 @@ export interface Answered {
 
 /** Return who answered a question that waited at the event `seq`, and how; undefined if that is not known, e.g. of a task that was stopped. */
 export async function answererOf(taskId: string, seq: number, callId: string): Promise<Answered | undefined> {
-  const now = new AbortController(), deadline = setTimeout(() => now.abort(), ANSWER_MS);
+  const now = new AbortController();
+  const deadline = setTimeout(() => now.abort(), ANSWER_MS);
   try {
     for await (const frames of readFrames(await subscribe(taskId, seq, now.signal), now)) {
       for (const event of frames.flatMap((frame) => eventsOf(JSON.parse(frame.data)))) {

@@ -10,9 +10,16 @@ export async function execute(path: string[], args: string, workspace: string): 
   try {
     response = await fetch(SERVER, {
       method: "POST",
-      headers: { Authorization: `Bearer ${token()}`, "A2A-Version": "1.0", "A2A-Extensions": EXTENSION, "Content-Type": "application/json" },
+      headers: {
+        Authorization: `Bearer ${token()}`,
+        "A2A-Version": "1.0",
+        "A2A-Extensions": EXTENSION,
+        "Content-Type": "application/json",
+      },
       body: JSON.stringify({
-        jsonrpc: "2.0", id: 1, method: "command/execute",
+        jsonrpc: "2.0",
+        id: 1,
+        method: "command/execute",
         params: { command_path: path, args, metadata: workspace ? { [EXTENSION]: { workspace_path: workspace } } : {} },
       }),
       cache: "no-store",
@@ -22,8 +29,13 @@ export async function execute(path: string[], args: string, workspace: string): 
   } catch {
     throw new ApiError(0, "");
   }
-  const value = (await response.json().catch(() => ({}))) as { result?: Record<string, unknown>; error?: { message?: string } };
-  const { result } = value, id = result?.execution_id ?? result?.executionId;
+  const value = (await response.json().catch(() => ({}))) as {
+    result?: Record<string, unknown>;
+    error?: { message?: string };
+  };
+  const { result } = value;
+  const id = result?.execution_id ?? result?.executionId;
   if (typeof id === "string" && id && !/FAILED_TO_START/.test(String(result?.status))) return id;
-  throw new ApiError(response.ok ? 400 : response.status, String(result?.message ?? value.error?.message ?? response.statusText));
+  const reason = typeof result?.message === "string" ? result.message : value.error?.message;
+  throw new ApiError(response.ok ? 400 : response.status, reason ?? response.statusText);
 }

@@ -9,7 +9,10 @@ export interface Frame {
 }
 
 /** Yield the whole events of each piece, without comments; abort `connection` after a long silence. */
-export async function* readFrames(body: ReadableStream<Uint8Array>, connection: AbortController): AsyncGenerator<Frame[]> {
+export async function* readFrames(
+  body: ReadableStream<Uint8Array>,
+  connection: AbortController,
+): AsyncGenerator<Frame[]> {
   let silence = setTimeout(() => connection.abort(), SILENCE_MS);
   const reader = body.pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>).getReader();
   let pieces: string[] = [];
@@ -32,7 +35,11 @@ export async function* readFrames(body: ReadableStream<Uint8Array>, connection: 
       const rest = text.slice(end + 2);
       pieces = rest ? [rest] : [];
       last = rest.at(-1) ?? "";
-      yield text.slice(0, end).split("\n\n").map(fields).filter((frame) => frame.data !== "");
+      yield text
+        .slice(0, end)
+        .split("\n\n")
+        .map(fields)
+        .filter((frame) => frame.data !== "");
     }
   } finally {
     clearTimeout(silence);

@@ -33,7 +33,12 @@ export function viewFile(companion: string, path: string, focus: boolean): Promi
 }
 
 /** Select text of the file as it was in `state`. Throws an ApiError of status 409 if it was written since. */
-export function selectInFile(companion: string, path: string, state: string, selection: Selection): Promise<{ selection: Selection }> {
+export function selectInFile(
+  companion: string,
+  path: string,
+  state: string,
+  selection: Selection,
+): Promise<{ selection: Selection }> {
   return api("POST", at(companion), { do: "select", path, state, selection });
 }
 
@@ -42,7 +47,11 @@ export function leaveFile(companion: string, path: string): Promise<unknown> {
 }
 
 /** Point the agents to a file, or to lines of it, 0-based. */
-export function mentionFile(companion: string, path: string, lines: [number, number] | null): Promise<{ delivered: boolean; problem: string }> {
+export function mentionFile(
+  companion: string,
+  path: string,
+  lines: [number, number] | null,
+): Promise<{ delivered: boolean; problem: string }> {
   return api("POST", at(companion), { do: "mention", path, lines });
 }
 

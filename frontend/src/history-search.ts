@@ -35,7 +35,11 @@ export class HistorySearch {
   #isStopped = false;
   #hasBegun = false;
 
-  constructor(readonly words: string, readonly state: StateName, private readonly tell: () => void) {}
+  constructor(
+    readonly words: string,
+    readonly state: StateName,
+    private readonly tell: () => void,
+  ) {}
 
   get isDone(): boolean {
     return this.#hasBegun && this.#next === "";

@@ -36,7 +36,11 @@ export function icon(name: Icon): TemplateResult {
   return html`<svg class="i" viewBox="0 0 16 16" aria-hidden="true">${PATHS[name]}</svg>`;
 }
 
-export const MARK = html`<svg class="mark" viewBox="0 0 20 20" aria-hidden="true"><path d="M4 0h2.2A4.2 4.2 0 0 0 10 6.6 4.2 4.2 0 0 0 13.8 0H16a4 4 0 0 1 4 4v12a4 4 0 0 1-4 4h-2.2A4.2 4.2 0 0 0 10 13.4 4.2 4.2 0 0 0 6.2 20H4a4 4 0 0 1-4-4V4a4 4 0 0 1 4-4z"/></svg>`;
+export const MARK = html`<svg class="mark" viewBox="0 0 20 20" aria-hidden="true">
+  <path
+    d="M4 0h2.2A4.2 4.2 0 0 0 10 6.6 4.2 4.2 0 0 0 13.8 0H16a4 4 0 0 1 4 4v12a4 4 0 0 1-4 4h-2.2A4.2 4.2 0 0 0 10 13.4 4.2 4.2 0 0 0 6.2 20H4a4 4 0 0 1-4-4V4a4 4 0 0 1 4-4z"
+  />
+</svg>`;
 
 const RING = svg`<path d="M7 1.8A5.2 5.2 0 1 1 1.8 7" fill="none" stroke="currentColor" stroke-width="1.6" stroke-linecap="round"/>`;
 const DONE = svg`<path d="m2.8 7.6 2.8 2.8 5.6-6.6" fill="none" stroke="currentColor" stroke-width="1.6" stroke-linecap="round" stroke-linejoin="round"/>`;
@@ -47,22 +51,38 @@ const TODO = svg`<circle cx="7" cy="7" r="5.2" fill="none" stroke="currentColor"
 /** A state is a shape and a word, never a colour alone. */
 export function stateMark(state: TaskState | "todo"): TemplateResult {
   const [kind, label, shape] =
-    state === "input-required" || state === "auth-required" ? (["wait", t("waits"), WAIT] as const)
-    : state === "completed" ? (["done", t("done"), DONE] as const)
-    : state === "failed" || state === "rejected" ? (["fail", t("failed"), FAIL] as const)
-    : state === "canceled" ? (["done", t("canceled"), FAIL] as const)
-    : state === "todo" ? (["todo", "", TODO] as const)
-    : (["run", t("working"), RING] as const);
+    state === "input-required" || state === "auth-required"
+      ? (["wait", t("waits"), WAIT] as const)
+      : state === "completed"
+        ? (["done", t("done"), DONE] as const)
+        : state === "failed" || state === "rejected"
+          ? (["fail", t("failed"), FAIL] as const)
+          : state === "canceled"
+            ? (["done", t("canceled"), FAIL] as const)
+            : state === "todo"
+              ? (["todo", "", TODO] as const)
+              : (["run", t("working"), RING] as const);
   return html`<svg class="st st-${kind}" viewBox="0 0 14 14" role="img" aria-label=${label}>${shape}</svg>`;
 }
 
 /** How far the user has decided about a turn of an agent. */
 export function turnMark(state: "working" | "open" | "partly" | "decided"): TemplateResult {
   const [kind, label, shape] =
-    state === "working" ? (["run", t("working"), RING] as const)
-    : state === "partly" ? (["wait", t("partlyDecided"), svg`<circle cx="7" cy="7" r="5.2" fill="none" stroke="currentColor" stroke-width="1.6"/><path d="M7 1.8a5.2 5.2 0 0 1 0 10.4z" fill="currentColor"/>`] as const)
-    : state === "decided" ? (["done", t("decided"), svg`<circle cx="7" cy="7" r="6" fill="currentColor"/>`] as const)
-    : (["wait", t("notDecided"), svg`<circle cx="7" cy="7" r="5.2" fill="none" stroke="currentColor" stroke-width="1.6"/>`] as const);
+    state === "working"
+      ? (["run", t("working"), RING] as const)
+      : state === "partly"
+        ? ([
+            "wait",
+            t("partlyDecided"),
+            svg`<circle cx="7" cy="7" r="5.2" fill="none" stroke="currentColor" stroke-width="1.6"/><path d="M7 1.8a5.2 5.2 0 0 1 0 10.4z" fill="currentColor"/>`,
+          ] as const)
+        : state === "decided"
+          ? (["done", t("decided"), svg`<circle cx="7" cy="7" r="6" fill="currentColor"/>`] as const)
+          : ([
+              "wait",
+              t("notDecided"),
+              svg`<circle cx="7" cy="7" r="5.2" fill="none" stroke="currentColor" stroke-width="1.6"/>`,
+            ] as const);
   return html`<svg class="st st-${kind}" viewBox="0 0 14 14" role="img" aria-label=${label}>${shape}</svg>`;
 }
 

@@ -2,7 +2,9 @@
 
 import { PAGE } from "./place.ts";
 
-interface InstallEvent extends Event { prompt(): Promise<unknown> }
+interface InstallEvent extends Event {
+  prompt(): Promise<unknown>;
+}
 
 let offered: InstallEvent | undefined;
 const RELOADED = "isthmus.reloaded";
@@ -21,8 +23,12 @@ export function beginInstallation(onOffer: () => void): void {
     offered = event as InstallEvent;
     onOffer();
   });
-  addEventListener("appinstalled", () => { offered = undefined; onOffer(); });
-  if (isSecure && import.meta.env.PROD) void navigator.serviceWorker.register(`${PAGE}sw.js`, { updateViaCache: "none" }).catch(() => undefined);
+  addEventListener("appinstalled", () => {
+    offered = undefined;
+    onOffer();
+  });
+  if (isSecure && import.meta.env.PROD)
+    void navigator.serviceWorker.register(`${PAGE}sw.js`, { updateViaCache: "none" }).catch(() => undefined);
 }
 
 export function canInstall(): boolean {

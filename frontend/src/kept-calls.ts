@@ -49,7 +49,10 @@ export class KeptCalls {
       oldest.item.fetched = oldest.seq;
       oldest.item.call = withoutResult(oldest.item.call);
     }
-    if (this.#first > 1000) this.#kept.splice(0, this.#first), (this.#first = 0);
+    if (this.#first > 1000) {
+      this.#kept.splice(0, this.#first);
+      this.#first = 0;
+    }
   }
 }
 
@@ -63,8 +66,16 @@ function trimmed(call: ToolCall): ToolCall {
   const kept: ToolCall = rest;
   if (input_parameters) {
     kept.input_parameters = Object.fromEntries(
-      Object.entries(input_parameters).filter(([name]) => name !== "todos")
-        .map(([name, value]) => [name, typeof value === "string" ? beginning(value) : typeof value === "object" && value !== null ? undefined : value]),
+      Object.entries(input_parameters)
+        .filter(([name]) => name !== "todos")
+        .map(([name, value]) => [
+          name,
+          typeof value === "string"
+            ? beginning(value)
+            : typeof value === "object" && value !== null
+              ? undefined
+              : value,
+        ]),
     );
   }
   if (output) {
@@ -88,8 +99,12 @@ function beginning(text: string): string {
 }
 
 function sizeOf(call: ToolCall): number {
-  return (call.output?.text?.length ?? 0) + (call.error?.message.length ?? 0) + sizeOfDiff(call.output?.diff)
-    + sizeOfDiff(call.confirmation_request?.file_edit_details);
+  return (
+    (call.output?.text?.length ?? 0) +
+    (call.error?.message.length ?? 0) +
+    sizeOfDiff(call.output?.diff) +
+    sizeOfDiff(call.confirmation_request?.file_edit_details)
+  );
 }
 
 function sizeOfDiff(diff: FileDiff | undefined): number {
@@ -98,12 +113,18 @@ function sizeOfDiff(diff: FileDiff | undefined): number {
 
 /** Return a call without the texts of its result; that it has a diff, and of which file, stays. */
 function withoutResult(call: ToolCall): ToolCall {
-  const bare = (diff: FileDiff): FileDiff => ({ ...diff, new_content: "", ...(diff.old_content === undefined ? {} : { old_content: "" }) });
+  const bare = (diff: FileDiff): FileDiff => ({
+    ...diff,
+    new_content: "",
+    ...(diff.old_content === undefined ? {} : { old_content: "" }),
+  });
   const { output, error, confirmation_request: request, ...rest } = call;
   return {
     ...rest,
     ...(output ? { output: output.diff ? { diff: bare(output.diff) } : {} } : {}),
     ...(error ? { error: { ...error, message: error.message.slice(0, 200) } } : {}),
-    ...(request?.file_edit_details ? { confirmation_request: { options: [], file_edit_details: bare(request.file_edit_details) } } : {}),
+    ...(request?.file_edit_details
+      ? { confirmation_request: { options: [], file_edit_details: bare(request.file_edit_details) } }
+      : {}),
   };
 }

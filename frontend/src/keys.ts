@@ -16,7 +16,8 @@ export function watchKeys(): void {
 }
 
 function note(event: KeyboardEvent): void {
-  const now = performance.now(), isLetter = event.key.length === 1 && !event.ctrlKey && !event.metaKey && !event.altKey;
+  const now = performance.now();
+  const isLetter = event.key.length === 1 && !event.ctrlKey && !event.metaKey && !event.altKey;
   // Also after the same letter: a remote desktop repeats a held key as presses of their own.
   if (event.repeat || (isLetter && now - lastLetterAt < PAUSE_MS)) UNMEANT.add(event);
   if (isLetter) lastLetterAt = now;

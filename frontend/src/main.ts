@@ -47,7 +47,9 @@ export class Workbench extends PageElement {
   @state() private hasKeys = false;
   @state() private isOld = false;
   @state() private said = "";
-  #announcer = new Announcer((text) => { this.said = text; });
+  #announcer = new Announcer((text) => {
+    this.said = text;
+  });
   #counted = -1;
   #ticked = Date.now();
   #store = new TaskStore();
@@ -57,18 +59,33 @@ export class Workbench extends PageElement {
   override connectedCallback(): void {
     super.connectedCallback();
     document.documentElement.lang = LANGUAGE;
-    addEventListener("popstate", () => { this.path = location.pathname; });
+    addEventListener("popstate", () => {
+      this.path = location.pathname;
+    });
     watchKeys();
     addEventListener("keydown", this.#press);
     addEventListener("click", followLink);
     setInterval(() => this.#tick(), TICK_MS);
-    this.#store.addEventListener("change", () => { this.version += 1; this.#count(); });
+    this.#store.addEventListener("change", () => {
+      this.version += 1;
+      this.#count();
+    });
     this.#store.addEventListener("reached", () => void this.#compare());
-    setInterval(() => { if (!document.hidden && this.session) void this.#compare(); }, COMPARE_MS);
-    if (isSecureContext) navigator.serviceWorker?.addEventListener("message", (event: MessageEvent<{ show?: string }>) => { if (event.data?.show === PAGE) go(PAGE); });
-    beginInstallation(() => { this.version += 1; });
+    setInterval(() => {
+      if (!document.hidden && this.session) void this.#compare();
+    }, COMPARE_MS);
+    if (isSecureContext)
+      navigator.serviceWorker?.addEventListener("message", (event: MessageEvent<{ show?: string }>) => {
+        if (event.data?.show === PAGE) go(PAGE);
+      });
+    beginInstallation(() => {
+      this.version += 1;
+    });
     this.#store.addEventListener("refused", () => this.#refuse());
-    this.#reviews.addEventListener("change", () => { this.version += 1; this.#count(); });
+    this.#reviews.addEventListener("change", () => {
+      this.version += 1;
+      this.#count();
+    });
     this.#reviews.addEventListener("refused", () => this.#refuse());
     void this.#enter();
   }
@@ -118,7 +135,11 @@ export class Workbench extends PageElement {
       await pair(code);
     } catch (error) {
       // A link that was used before does no harm to a browser that is let in already.
-      if (token()) { this.isPairing = false; await this.#enter(); return; }
+      if (token()) {
+        this.isPairing = false;
+        await this.#enter();
+        return;
+      }
       this.problem = error instanceof ApiError && error.status !== 0 ? visibleLine(error.message, 300) : t("noReach");
       this.isRefused = true;
       return;
@@ -158,71 +179,158 @@ export class Workbench extends PageElement {
       this.#counted = count;
     }
     document.title = count ? `(${count}) Isthmus` : "Isthmus";
-    const counting = navigator as Navigator & { setAppBadge?: (count: number) => Promise<void>; clearAppBadge?: () => Promise<void> };
+    const counting = navigator as Navigator & {
+      setAppBadge?: (count: number) => Promise<void>;
+      clearAppBadge?: () => Promise<void>;
+    };
     void (count ? counting.setAppBadge?.(count) : counting.clearAppBadge?.())?.catch(() => undefined);
   }
 
   override render() {
     if (this.session) return this.#frame(this.session);
     if (this.isRefused) return this.#door();
-    return html`<div class="door"><p role="status">${this.problem || t(this.isPairing ? "pairing" : "connecting")}</p></div>`;
+    return html`<div class="door">
+      <p role="status">${this.problem || t(this.isPairing ? "pairing" : "connecting")}</p>
+    </div>`;
   }
 
   #door() {
-    return html`<main class="door"><form @submit=${(event: SubmitEvent) => {
-      event.preventDefault();
-      void this.#pair((new FormData(event.target as HTMLFormElement).get("code") as string) ?? "");
-    }}>
-      <p class="brand">${MARK}Isthmus</p>
-      <h1>${t("pairTitle")}</h1>
-      <p class="t2">${t("pairText")}</p>
-      ${this.problem ? html`<p class="problem" role="alert">${this.problem}</p>` : nothing}
-      <label>${t("code")} <input class="field code" name="code" required autocomplete="one-time-code" autocapitalize="characters" spellcheck="false" maxlength="60" /></label>
-      <button class="b primary" ?disabled=${this.isPairing}>${this.isPairing ? t("pairing") : t("letIn")}</button>
-    </form></main>`;
+    return html`<main class="door">
+      <form
+        @submit=${(event: SubmitEvent) => {
+          event.preventDefault();
+          void this.#pair((new FormData(event.target as HTMLFormElement).get("code") as string) ?? "");
+        }}
+      >
+        <p class="brand">${MARK}Isthmus</p>
+        <h1>${t("pairTitle")}</h1>
+        <p class="t2">${t("pairText")}</p>
+        ${this.problem ? html`<p class="problem" role="alert">${this.problem}</p>` : nothing}
+        <label
+          >${t("code")}
+          <input
+            class="field code"
+            name="code"
+            required
+            autocomplete="one-time-code"
+            autocapitalize="characters"
+            spellcheck="false"
+            maxlength="60"
+        /></label>
+        <button class="b primary" ?disabled=${this.isPairing}>${this.isPairing ? t("pairing") : t("letIn")}</button>
+      </form>
+    </main>`;
   }
 
   #frame(session: Session) {
-    const count = this.#waiting, path = this.path.slice(PAGE.length), taskId = /^task\/([^/]+)$/.exec(path)?.[1];
+    const count = this.#waiting;
+    const path = this.path.slice(PAGE.length);
+    const taskId = /^task\/([^/]+)$/.exec(path)?.[1];
     const compared = /^diff\/([^/]+)$/.exec(path)?.[1];
     const written = /^written\/([^/]+)$/.exec(path)?.[1];
-    const page = written ? "written" : taskId ? "task" : compared ? "diff" : (/^(new|history|devices|tools|settings|files)$/.exec(path)?.[1] ?? "inbox");
-    const link = (path: string, name: string, words: string, symbol: Parameters<typeof icon>[0], badge = 0) => html`
-      <a href=${path} class=${page === name ? "on" : ""} aria-current=${page === name ? "page" : nothing}>${icon(symbol)}<span>${words}</span>${badge ? html`<span class="count" aria-label=${t("wait", badge)}>${badge}</span>` : nothing}</a>`;
-    return html`<div class="frame ${page === "inbox" || page === "files" ? "with-list" : page === "task" ? "with-aside" : page === "written" ? "with-turns" : ""}">
-      <nav class="nav" aria-label="Isthmus">
-        <div class="brand">${MARK}<span>Isthmus</span></div>
-        ${link(PAGE, "inbox", t("inbox"), "inbox", count)}
-        ${this.#reviews.filePages.length || page === "files" ? link(`${PAGE}files`, "files", t("files"), "file") : nothing}
-        ${session.tasks ? html`${link(`${PAGE}history`, "history", t("history"), "history")}
-        ${link(`${PAGE}new`, "new", t("newTask"), "plus")}
-        <h2 class="wide-only">${t("tasks")}</h2>` : nothing}
-        ${this.#store.tasks.filter((task) => task.title !== COMPARISON).slice(0, 12).map((task) => html`<a href="${PAGE}task/${task.id}" class="task wide-only ${task.id === taskId ? "on" : ""}" aria-current=${task.id === taskId ? "page" : nothing}>${stateMark(task.state)}<span class="cut" dir="auto">${visibleLine(task.title, 60) || task.id}</span></a>`)}
-        <span class="grow wide-only"></span>
-        ${session.tasks ? link(`${PAGE}tools`, "tools", t("toolsNav"), "plug") : nothing}
-        ${session.user || !session.tasks ? nothing : link(`${PAGE}settings`, "settings", t("settings"), "settings")}
-        ${link(`${PAGE}devices`, "devices", session.user || t("devices"), "device")}
-      </nav>
-      ${page === "inbox" ? html`<isthmus-inbox .store=${this.#store} .reviews=${this.#reviews} .now=${this.now} .version=${this.version}></isthmus-inbox>`
-        : page === "history" ? html`<isthmus-history .store=${this.#store} .now=${this.now} .version=${this.version}></isthmus-history>`
-        : page === "diff" ? html`<isthmus-session-diff .taskId=${compared ?? ""}></isthmus-session-diff>`
-        : page === "written" ? html`<isthmus-written .companion=${written ?? ""} .reviews=${this.#reviews} .version=${this.version}></isthmus-written>`
-        : page === "files" ? html`<isthmus-files .reviews=${this.#reviews} .version=${this.version}></isthmus-files>`
-        : page === "devices" ? html`<isthmus-devices .now=${this.now}></isthmus-devices>`
-        : page === "tools" ? html`<isthmus-tools .session=${session}></isthmus-tools>`
-        : page === "settings" ? html`<isthmus-settings></isthmus-settings>`
-        : page === "new" ? html`<isthmus-new .store=${this.#store} .session=${session}></isthmus-new>`
-        : html`<isthmus-task .taskId=${taskId ?? ""} .store=${this.#store} .now=${this.now} .storeVersion=${this.version}></isthmus-task>`}
-      <footer class="status">
-        <span class="row" role="status"><span class=${this.#isReached ? "live" : "lost"}></span>${this.#isReached ? t("connected") : t("offline")}</span>
-        ${this.isOld ? html`<button class="b small" @click=${() => location.reload()}>${t("newerPage")}</button>` : nothing}
-        ${page === "written" && hasLetters() ? html`<span class="wide-only">${t("keysOfWritten")}</span>` : nothing}
-        <span class="grow"></span><span>${session.agent} ${session.version}</span>
-        <button class="b quiet small wide-only" @click=${() => { this.hasKeys = true; }}><kbd>?</kbd>${t("keys")}</button>
-      </footer>
-      <div class="vh" role="status" id="said">${this.said}</div>
-    </div>
-    ${this.hasKeys ? this.#keys() : nothing}`;
+    const page = written
+      ? "written"
+      : taskId
+        ? "task"
+        : compared
+          ? "diff"
+          : (/^(new|history|devices|tools|settings|files)$/.exec(path)?.[1] ?? "inbox");
+    const link = (path: string, name: string, words: string, symbol: Parameters<typeof icon>[0], badge = 0) =>
+      html` <a href=${path} class=${page === name ? "on" : ""} aria-current=${page === name ? "page" : nothing}
+        >${icon(symbol)}<span>${words}</span>${badge ? html`<span class="count" aria-label=${t("wait", badge)}>${badge}</span>` : nothing}</a
+      >`;
+    return html`<div
+        class="frame ${page === "inbox" || page === "files" ? "with-list" : page === "task" ? "with-aside" : page === "written" ? "with-turns" : ""}"
+      >
+        <nav class="nav" aria-label="Isthmus">
+          <div class="brand">${MARK}<span>Isthmus</span></div>
+          ${link(PAGE, "inbox", t("inbox"), "inbox", count)}
+          ${this.#reviews.filePages.length || page === "files" ? link(`${PAGE}files`, "files", t("files"), "file") : nothing}
+          ${
+            session.tasks
+              ? html`${link(`${PAGE}history`, "history", t("history"), "history")}
+                  ${link(`${PAGE}new`, "new", t("newTask"), "plus")}
+                  <h2 class="wide-only">${t("tasks")}</h2>`
+              : nothing
+          }
+          ${this.#store.tasks
+            .filter((task) => task.title !== COMPARISON)
+            .slice(0, 12)
+            .map(
+              (task) =>
+                html`<a
+                  href="${PAGE}task/${task.id}"
+                  class="task wide-only ${task.id === taskId ? "on" : ""}"
+                  aria-current=${task.id === taskId ? "page" : nothing}
+                  >${stateMark(task.state)}<span class="cut" dir="auto"
+                    >${visibleLine(task.title, 60) || task.id}</span
+                  ></a
+                >`,
+            )}
+          <span class="grow wide-only"></span>
+          ${session.tasks ? link(`${PAGE}tools`, "tools", t("toolsNav"), "plug") : nothing}
+          ${session.user || !session.tasks ? nothing : link(`${PAGE}settings`, "settings", t("settings"), "settings")}
+          ${link(`${PAGE}devices`, "devices", session.user || t("devices"), "device")}
+        </nav>
+        ${
+          page === "inbox"
+            ? html`<isthmus-inbox
+                .store=${this.#store}
+                .reviews=${this.#reviews}
+                .now=${this.now}
+                .version=${this.version}
+              ></isthmus-inbox>`
+            : page === "history"
+              ? html`<isthmus-history
+                  .store=${this.#store}
+                  .now=${this.now}
+                  .version=${this.version}
+                ></isthmus-history>`
+              : page === "diff"
+                ? html`<isthmus-session-diff .taskId=${compared ?? ""}></isthmus-session-diff>`
+                : page === "written"
+                  ? html`<isthmus-written
+                      .companion=${written ?? ""}
+                      .reviews=${this.#reviews}
+                      .version=${this.version}
+                    ></isthmus-written>`
+                  : page === "files"
+                    ? html`<isthmus-files .reviews=${this.#reviews} .version=${this.version}></isthmus-files>`
+                    : page === "devices"
+                      ? html`<isthmus-devices .now=${this.now}></isthmus-devices>`
+                      : page === "tools"
+                        ? html`<isthmus-tools .session=${session}></isthmus-tools>`
+                        : page === "settings"
+                          ? html`<isthmus-settings></isthmus-settings>`
+                          : page === "new"
+                            ? html`<isthmus-new .store=${this.#store} .session=${session}></isthmus-new>`
+                            : html`<isthmus-task
+                                .taskId=${taskId ?? ""}
+                                .store=${this.#store}
+                                .now=${this.now}
+                                .storeVersion=${this.version}
+                              ></isthmus-task>`
+        }
+        <footer class="status">
+          <span class="row" role="status"
+            ><span class=${this.#isReached ? "live" : "lost"}></span
+            >${this.#isReached ? t("connected") : t("offline")}</span
+          >
+          ${this.isOld ? html`<button class="b small" @click=${() => location.reload()}>${t("newerPage")}</button>` : nothing}
+          ${page === "written" && hasLetters() ? html`<span class="wide-only">${t("keysOfWritten")}</span>` : nothing}
+          <span class="grow"></span><span>${session.agent} ${session.version}</span>
+          <button
+            class="b quiet small wide-only"
+            @click=${() => {
+              this.hasKeys = true;
+            }}
+          >
+            <kbd>?</kbd>${t("keys")}
+          </button>
+        </footer>
+        <div class="vh" role="status" id="said">${this.said}</div>
+      </div>
+      ${this.hasKeys ? this.#keys() : nothing}`;
   }
 
   override updated(): void {
@@ -232,19 +340,68 @@ export class Workbench extends PageElement {
 
   #keys() {
     const all: [string, string][] = [
-      ["g i", t("keyInbox")], ["g h", t("keyHistory")], ["g s", t("keyTools")], ["j k", t("keyNext")], ["y", t("keyAllow")], ["1\u20139", t("keyOptions")], ["n", t("keyReject")], ["t", t("keyTell")],
-      ["e", t("keyEdit")], ["v", t("keyView")], ["[ ]", t("keyHunk")], ["space", t("keyUnseen")], ["a x", t("keyHunks")], ["m M", t("keyComment")], ["A", t("keyAll")], ["c", t("keyNew")], ["i", t("keyPrompt")],
-      ["l", t("keyModel")], ["d", t("keyDiff")], ["z", t("keyRewind")], ["b", t("keyBranch")], ["esc esc", t("keyStop")],
+      ["g i", t("keyInbox")],
+      ["g h", t("keyHistory")],
+      ["g s", t("keyTools")],
+      ["j k", t("keyNext")],
+      ["y", t("keyAllow")],
+      ["1\u20139", t("keyOptions")],
+      ["n", t("keyReject")],
+      ["t", t("keyTell")],
+      ["e", t("keyEdit")],
+      ["v", t("keyView")],
+      ["[ ]", t("keyHunk")],
+      ["space", t("keyUnseen")],
+      ["a x", t("keyHunks")],
+      ["m M", t("keyComment")],
+      ["A", t("keyAll")],
+      ["c", t("keyNew")],
+      ["i", t("keyPrompt")],
+      ["l", t("keyModel")],
+      ["d", t("keyDiff")],
+      ["z", t("keyRewind")],
+      ["b", t("keyBranch")],
+      ["esc esc", t("keyStop")],
     ];
-    if (this.#reviews.filePages.length) all.push(["g f", t("keyFiles")], ["/", t("keySearch")], ["m", t("keyMention")], ["x", t("keyLeave")]);
+    if (this.#reviews.filePages.length)
+      all.push(["g f", t("keyFiles")], ["/", t("keySearch")], ["m", t("keyMention")], ["x", t("keyLeave")]);
     if (this.#reviews.written.length) {
-      all.push(["g w", t("keyWritten")], ["a x u", t("keyWrittenHunks")], ["J K", t("keyWrittenTurns")], ["A", t("keyWrittenKeep")], ["⌘↵", t("keyWrittenSend")]);
+      all.push(
+        ["g w", t("keyWritten")],
+        ["a x u", t("keyWrittenHunks")],
+        ["J K", t("keyWrittenTurns")],
+        ["A", t("keyWrittenKeep")],
+        ["⌘↵", t("keyWrittenSend")],
+      );
     }
-    const rows = all.filter(([key]) => this.session?.tasks || !["g h", "g s", "c", "i", "l", "d", "z", "b", "esc esc"].includes(key));
-    return html`<dialog class="sheet" aria-label=${t("keysList")} @close=${() => { this.hasKeys = false; }}>
-      <h2>${t("keysList")}</h2><dl class="facts">${rows.map(([key, what]) => html`<dt><kbd>${key}</kbd></dt><dd>${what}</dd>`)}</dl>
-      <label class="row sm"><input type="checkbox" .checked=${hasLetters()} @change=${(event: Event) => setLetters((event.target as HTMLInputElement).checked)} /> ${t("keyLetters")}</label>
-      <form method="dialog"><button class="b">${t("close")}</button></form></dialog>`;
+    const rows = all.filter(
+      ([key]) => this.session?.tasks || !["g h", "g s", "c", "i", "l", "d", "z", "b", "esc esc"].includes(key),
+    );
+    return html`<dialog
+      class="sheet"
+      aria-label=${t("keysList")}
+      @close=${() => {
+        this.hasKeys = false;
+      }}
+    >
+      <h2>${t("keysList")}</h2>
+      <dl class="facts">
+        ${rows.map(
+          ([key, what]) =>
+            html`<dt><kbd>${key}</kbd></dt>
+              <dd>${what}</dd>`,
+        )}
+      </dl>
+      <label class="row sm"
+        ><input
+          type="checkbox"
+          .checked=${hasLetters()}
+          @change=${(event: Event) => setLetters((event.target as HTMLInputElement).checked)}
+        />
+        ${t("keyLetters")}</label
+      >
+      <form method="dialog"><button class="b">${t("close")}</button></form>
+    </dialog>`;
   }
 
   #press = (event: KeyboardEvent): void => {
@@ -254,7 +411,8 @@ export class Workbench extends PageElement {
     if (first === "g" && event.key === "i") go(PAGE);
     else if (first === "g" && event.key === "h" && this.session.tasks) go(`${PAGE}history`);
     else if (first === "g" && event.key === "f" && this.#reviews.filePages.length) go(`${PAGE}files`);
-    else if (first === "g" && event.key === "w" && this.#reviews.written[0]) go(`${PAGE}written/${this.#reviews.written[0].id}`);
+    else if (first === "g" && event.key === "w" && this.#reviews.written[0])
+      go(`${PAGE}written/${this.#reviews.written[0].id}`);
     else if (first === "g" && event.key === "s" && this.session.tasks) go(`${PAGE}tools`);
     else if (event.key === "g") this.#second = "g";
     else if (event.key === "c" && this.session.tasks) go(`${PAGE}new`);

@@ -12,7 +12,8 @@ const LONGEST = 50_000;
 
 /** Return Markdown as a template. */
 export function markdown(text: string): Shown[] {
-  if (text.length > LONGEST || (text.length > LONGEST_LINE && isLongLine(text))) return [html`<p class="plain">${visible(text)}</p>`];
+  if (text.length > LONGEST || (text.length > LONGEST_LINE && isLongLine(text)))
+    return [html`<p class="plain">${visible(text)}</p>`];
   try {
     return blocks(lexer(visible(text), { gfm: true }));
   } catch {
@@ -21,7 +22,7 @@ export function markdown(text: string): Shown[] {
 }
 
 function isLongLine(text: string): boolean {
-  for (let at = 0; at < text.length; ) {
+  for (let at = 0; at < text.length;) {
     const end = text.indexOf("\n", at);
     if ((end < 0 ? text.length : end) - at > LONGEST_LINE) return true;
     if (end < 0) return false;
@@ -58,7 +59,10 @@ function block(token: Token): Shown {
       return html`<p>${inline((token as Tokens.Paragraph).tokens)}</p>`;
     case "code": {
       const code = token as Tokens.Code;
-      return html`<figure class="code">${code.lang ? html`<figcaption>${code.lang.slice(0, 30)}</figcaption>` : nothing}<pre tabindex="0"><code>${code.text}</code></pre></figure>`;
+      return html`<figure class="code">
+        ${code.lang ? html`<figcaption>${code.lang.slice(0, 30)}</figcaption>` : nothing}
+        <pre tabindex="0"><code>${code.text}</code></pre>
+      </figure>`;
     }
     case "blockquote":
       return html`<blockquote>${blocks((token as Tokens.Blockquote).tokens)}</blockquote>`;
@@ -66,15 +70,39 @@ function block(token: Token): Shown {
       return html`<hr />`;
     case "list": {
       const list = token as Tokens.List;
-      const items = list.items.map((item) => html`<li>${item.task ? html`<span aria-hidden="true">${item.checked ? "\u2611" : "\u2610"}</span> ` : nothing}${blocks(item.tokens)}</li>`);
-      return list.ordered ? html`<ol start=${Number(list.start) || 1}>${items}</ol>` : html`<ul>${items}</ul>`;
+      const items = list.items.map(
+        (item) =>
+          html`<li>
+            ${item.task ? html`<span aria-hidden="true">${item.checked ? "\u2611" : "\u2610"}</span> ` : nothing}${blocks(item.tokens)}
+          </li>`,
+      );
+      return list.ordered
+        ? html`<ol start=${Number(list.start) || 1}>
+            ${items}
+          </ol>`
+        : html`<ul>
+            ${items}
+          </ul>`;
     }
     case "table": {
       const table = token as Tokens.Table;
-      return html`<div class="table" tabindex="0"><table>
-        <thead><tr>${table.header.map((cell) => html`<th>${inline(cell.tokens)}</th>`)}</tr></thead>
-        <tbody>${table.rows.map((row) => html`<tr>${row.map((cell) => html`<td>${inline(cell.tokens)}</td>`)}</tr>`)}</tbody>
-      </table></div>`;
+      return html`<div class="table" tabindex="0">
+        <table>
+          <thead>
+            <tr>
+              ${table.header.map((cell) => html`<th>${inline(cell.tokens)}</th>`)}
+            </tr>
+          </thead>
+          <tbody>
+            ${table.rows.map(
+              (row) =>
+                html`<tr>
+                  ${row.map((cell) => html`<td>${inline(cell.tokens)}</td>`)}
+                </tr>`,
+            )}
+          </tbody>
+        </table>
+      </div>`;
     }
     case "text": {
       const plain = token as Tokens.Text;
@@ -105,7 +133,8 @@ function inline(tokens: Token[]): Shown[] {
         // The address is shown: the words of a link can lie. Other schemes than the web's are text.
         if (!/^https?:\/\//i.test(link.href)) return html`${words} (${link.href})`;
         const isBare = link.text === link.href;
-        return html`<a href=${link.href} target="_blank" rel="noopener noreferrer nofollow">${words}</a>${isBare ? nothing : html` <span class="t3 url">(${link.href})</span>`}`;
+        return html`<a href=${link.href} target="_blank" rel="noopener noreferrer nofollow">${words}</a
+          >${isBare ? nothing : html` <span class="t3 url">(${link.href})</span>`}`;
       }
       case "text": {
         const plain = token as Tokens.Text;
@@ -120,5 +149,8 @@ function inline(tokens: Token[]): Shown[] {
 }
 
 function unescape(text: string): string {
-  return text.replace(/&(amp|lt|gt|quot|#39);/g, (_, name: string) => ({ amp: "&", lt: "<", gt: ">", quot: '"', "#39": "'" })[name] ?? "");
+  return text.replace(
+    /&(amp|lt|gt|quot|#39);/g,
+    (_, name: string) => ({ amp: "&", lt: "<", gt: ">", quot: '"', "#39": "'" })[name] ?? "",
+  );
 }

@@ -41,7 +41,8 @@ interface Notebook {
   ending: string;
 }
 
-const isObject = (value: unknown): value is Json => typeof value === "object" && value !== null && !Array.isArray(value);
+const isObject = (value: unknown): value is Json =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** Return a notebook; undefined for anything else. */
 function parsed(text: string): Notebook | undefined {
@@ -49,10 +50,16 @@ function parsed(text: string): Notebook | undefined {
   try {
     const value: unknown = JSON.parse(text.replace(/^\ufeff/, ""));
     if (!isObject(value) || !Array.isArray(value.cells)) return undefined;
-    const { cells, ...rest } = value, found = (cells as unknown[]).map(cellOf);
-    const info = isObject(rest.metadata) && isObject(rest.metadata.language_info) ? rest.metadata.language_info.file_extension : undefined;
+    const { cells, ...rest } = value;
+    const found = (cells as unknown[]).map(cellOf);
+    const info =
+      isObject(rest.metadata) && isObject(rest.metadata.language_info)
+        ? rest.metadata.language_info.file_extension
+        : undefined;
     const ending = typeof info === "string" && /^\.\w{1,8}$/.test(info) ? info : ".py";
-    return found.every((cell) => cell !== undefined) ? { cells: found, rest: JSON.stringify(rest, null, 1), ending } : undefined;
+    return found.every((cell) => cell !== undefined)
+      ? { cells: found, rest: JSON.stringify(rest, null, 1), ending }
+      : undefined;
   } catch {
     return undefined;
   }
@@ -74,12 +81,17 @@ function common(old: string[], now: string[]): [number, number][] {
   const at = (i: number, j: number): number => lengths[i]?.[j] ?? 0;
   for (let i = old.length - 1; i >= 0; i -= 1) {
     const row = lengths[i];
-    if (row) for (let j = now.length - 1; j >= 0; j -= 1) row[j] = old[i] === now[j] ? at(i + 1, j + 1) + 1 : Math.max(at(i + 1, j), at(i, j + 1));
+    if (row)
+      for (let j = now.length - 1; j >= 0; j -= 1)
+        row[j] = old[i] === now[j] ? at(i + 1, j + 1) + 1 : Math.max(at(i + 1, j), at(i, j + 1));
   }
   const pairs: [number, number][] = [];
   for (let i = 0, j = 0; i < old.length && j < now.length;) {
-    if (old[i] === now[j]) { pairs.push([i, j]); i += 1; j += 1; }
-    else if (at(i + 1, j) >= at(i, j + 1)) i += 1;
+    if (old[i] === now[j]) {
+      pairs.push([i, j]);
+      i += 1;
+      j += 1;
+    } else if (at(i + 1, j) >= at(i, j + 1)) i += 1;
     else j += 1;
   }
   return pairs;
@@ -87,16 +99,22 @@ function common(old: string[], now: string[]): [number, number][] {
 
 /** Return the changes of a notebook; undefined if one of the texts is not a notebook, or is too large. */
 export function notebookChanges(before: string | undefined, after: string): NotebookChanges | undefined {
-  const old = before === undefined ? { cells: [], rest: "{}", ending: "" } : parsed(before), now = parsed(after);
+  const old = before === undefined ? { cells: [], rest: "{}", ending: "" } : parsed(before);
+  const now = parsed(after);
   if (!old || !now || old.cells.length * now.cells.length > MAXIMUM_PAIRS) return undefined;
-  const oldOf = new Map<number, number>(), moved = new Set<number>();
+  const oldOf = new Map<number, number>();
+  const moved = new Set<number>();
   const anchors = common(old.cells.map(keyOf), now.cells.map(keyOf));
   for (const [i, j] of anchors) oldOf.set(j, i);
   const used = new Set(oldOf.values());
   now.cells.forEach((cell, j) => {
     if (oldOf.has(j) || !cell.id) return;
     const i = old.cells.findIndex((one, at) => one.id === cell.id && !used.has(at));
-    if (i >= 0) { oldOf.set(j, i); used.add(i); moved.add(j); }
+    if (i >= 0) {
+      oldOf.set(j, i);
+      used.add(i);
+      moved.add(j);
+    }
   });
   // Cells without an id whose text changed: those between the same neighbours belong together, in their order.
   let from = [0, 0];
@@ -105,27 +123,59 @@ export function notebookChanges(before: string | undefined, after: string): Note
     for (let at = from[1] ?? 0; at < j; at += 1) {
       if (oldOf.has(at) || now.cells[at]?.id) continue;
       while (next < i && (used.has(next) || old.cells[next]?.kind !== now.cells[at]?.kind)) next += 1;
-      if (next < i) { oldOf.set(at, next); used.add(next); }
+      if (next < i) {
+        oldOf.set(at, next);
+        used.add(next);
+      }
     }
     from = [i + 1, j + 1];
   }
   const cells: CellChange[] = [];
-  let removed = 0, same = 0;
+  let removed = 0;
+  let same = 0;
   const takeRemoved = (until: number): void => {
     for (; removed < until; removed += 1) {
       const cell = old.cells[removed];
-      if (cell && !used.has(removed)) cells.push({ what: "removed", number: removed + 1, old: cell, new: undefined, hasOtherOutputs: cell.outputs.length > 0 });
+      if (cell && !used.has(removed))
+        cells.push({
+          what: "removed",
+          number: removed + 1,
+          old: cell,
+          new: undefined,
+          hasOtherOutputs: cell.outputs.length > 0,
+        });
     }
   };
   now.cells.forEach((cell, j) => {
-    const i = oldOf.get(j), was = i === undefined ? undefined : old.cells[i];
+    const i = oldOf.get(j);
+    const was = i === undefined ? undefined : old.cells[i];
     if (i !== undefined && !moved.has(j)) takeRemoved(i);
     const hasOtherOutputs = JSON.stringify(was?.outputs ?? []) !== JSON.stringify(cell.outputs);
-    const isSame = was !== undefined && !hasOtherOutputs && was.source === cell.source && was.kind === cell.kind && was.rest === cell.rest && was.id === cell.id;
-    if (isSame && !moved.has(j)) { same += 1; return; }
-    cells.push({ what: was === undefined ? "added" : moved.has(j) ? "moved" : "changed", number: j + 1, old: was, new: cell, hasOtherOutputs });
+    const isSame =
+      was !== undefined &&
+      !hasOtherOutputs &&
+      was.source === cell.source &&
+      was.kind === cell.kind &&
+      was.rest === cell.rest &&
+      was.id === cell.id;
+    if (isSame && !moved.has(j)) {
+      same += 1;
+      return;
+    }
+    cells.push({
+      what: was === undefined ? "added" : moved.has(j) ? "moved" : "changed",
+      number: j + 1,
+      old: was,
+      new: cell,
+      hasOtherOutputs,
+    });
   });
   takeRemoved(old.cells.length);
   if (cells.length > MAXIMUM_CHANGES) return undefined;
-  return { cells, same, rest: old.rest === now.rest ? undefined : { old: old.rest, new: now.rest }, ending: now.ending };
+  return {
+    cells,
+    same,
+    rest: old.rest === now.rest ? undefined : { old: old.rest, new: now.rest },
+    ending: now.ending,
+  };
 }

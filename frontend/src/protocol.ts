@@ -1,11 +1,9 @@
 // The messages of A2A 1.0 and of the development-tool extension, as far as the page reads them (docs/reference/protocol.md).
 
-export const EXTENSION =
-  "https://github.com/google-gemini/gemini-cli/blob/main/docs/a2a/developer-profile/v0/spec.md";
+export const EXTENSION = "https://github.com/google-gemini/gemini-cli/blob/main/docs/a2a/developer-profile/v0/spec.md";
 
 export type TaskState =
-  | "submitted" | "working" | "input-required" | "auth-required"
-  | "completed" | "failed" | "canceled" | "rejected";
+  "submitted" | "working" | "input-required" | "auth-required" | "completed" | "failed" | "canceled" | "rejected";
 
 export const ENDED: ReadonlySet<TaskState> = new Set(["completed", "failed", "canceled", "rejected"]);
 
@@ -121,7 +119,9 @@ function callsIn(message: unknown): ToolCall[] {
 
 /** Return the row of a Task object. */
 export function rowOf(value: unknown): TaskRow {
-  const task = object(value), status = object(task.status), own = object(object(task.metadata)[EXTENSION]);
+  const task = object(value);
+  const status = object(task.status);
+  const own = object(object(task.metadata)[EXTENSION]);
   return {
     id: text(task.id),
     contextId: text(task.contextId),
@@ -139,29 +139,46 @@ export function rowOf(value: unknown): TaskRow {
 }
 
 function textOf(message: Json): string {
-  return list(message.parts).map((part) => {
-    const found = object(part);
-    return text(found.text) || (found.raw !== undefined || found.url !== undefined ? `[${text(found.filename) || "file"}]` : "");
-  }).join("");
+  return list(message.parts)
+    .map((part) => {
+      const found = object(part);
+      return (
+        text(found.text) ||
+        (found.raw !== undefined || found.url !== undefined ? `[${text(found.filename) || "file"}]` : "")
+      );
+    })
+    .join("");
 }
 
 /** Return the events in one item of a stream; of items that the page does not know, none. */
 export function eventsOf(item: unknown): TaskEvent[] {
-  const content = object(item), own = object(object(object(content.statusUpdate).metadata)[EXTENSION]);
+  const content = object(item);
+  const own = object(object(object(content.statusUpdate).metadata)[EXTENSION]);
   return [...notesOf(own), ...mainEventsOf(content)];
 }
 
 /** Return what an event says of the time before it. */
 function notesOf(own: Json): TaskEvent[] {
-  const notes: TaskEvent[] = list(own.checkpoints).map(object).map((checkpoint) => (
-    { kind: "checkpoint", callId: text(checkpoint.tool_call_id), checkpointId: text(checkpoint.checkpoint_id) }
-  ));
+  const notes: TaskEvent[] = list(own.checkpoints)
+    .map(object)
+    .map((checkpoint) => ({
+      kind: "checkpoint",
+      callId: text(checkpoint.tool_call_id),
+      checkpointId: text(checkpoint.checkpoint_id),
+    }));
   const used = object(own.usage);
   if (own.usage !== undefined) {
-    notes.push({ kind: "usage", usage: {
-      input: count(used.input_tokens), output: count(used.output_tokens), cached: count(used.cached_tokens), thought: count(used.thought_tokens),
-      cost: count(object(used.cost).amount), unpriced: count(used.unpriced_requests),
-    } });
+    notes.push({
+      kind: "usage",
+      usage: {
+        input: count(used.input_tokens),
+        output: count(used.output_tokens),
+        cached: count(used.cached_tokens),
+        thought: count(used.thought_tokens),
+        cost: count(object(used.cost).amount),
+        unpriced: count(used.unpriced_requests),
+      },
+    });
   }
   return notes;
 }
@@ -173,27 +190,59 @@ function mainEventsOf(content: Json): TaskEvent[] {
     if (!list(object(content.task).history).length && row.title.startsWith("/")) {
       return [{ kind: "prompt", messageId: row.id, text: row.title, at: row.changedAt, row }];
     }
-    return list(object(content.task).history).map(object).filter((message) => message.role === "ROLE_USER").map(
-      (message) => ({ kind: "prompt", messageId: text(message.messageId), text: textOf(message), at: row.changedAt, row }),
-    );
+    return list(object(content.task).history)
+      .map(object)
+      .filter((message) => message.role === "ROLE_USER")
+      .map((message) => ({
+        kind: "prompt",
+        messageId: text(message.messageId),
+        text: textOf(message),
+        at: row.changedAt,
+        row,
+      }));
   }
-  const update = object(content.statusUpdate), status = object(update.status), message = object(status.message);
-  const own = object(object(update.metadata)[EXTENSION]), at = time(status.timestamp);
+  const update = object(content.statusUpdate);
+  const status = object(update.status);
+  const message = object(status.message);
+  const own = object(object(update.metadata)[EXTENSION]);
+  const at = time(status.timestamp);
   const first = object(object(list(message.parts)[0]).data);
   switch (own.kind) {
     case "STATE_CHANGE":
-      return [{ kind: "state", state: stateOf(status.state), error: text(own.error), reason: text(own.reason), pending: callsIn(message), at }];
+      return [
+        {
+          kind: "state",
+          state: stateOf(status.state),
+          error: text(own.error),
+          reason: text(own.reason),
+          pending: callsIn(message),
+          at,
+        },
+      ];
     case "TEXT_CONTENT":
-      return [{ kind: "text", messageId: text(message.messageId), text: textOf(message), replaces: text(own.replaces_message_id), at }];
+      return [
+        {
+          kind: "text",
+          messageId: text(message.messageId),
+          text: textOf(message),
+          replaces: text(own.replaces_message_id),
+          at,
+        },
+      ];
     case "THOUGHT":
       return [{ kind: "thought", subject: text(first.subject), description: text(first.description), at }];
     case "TOOL_CALL_UPDATE":
       return callsIn(message).map((call) => ({ kind: "call", call, at }));
     case "TOOL_CALL_CONFIRMATION":
-      return [{
-        kind: "answered", callId: text(first.tool_call_id), optionId: text(first.selected_option_id),
-        by: text(own.answered_by), at,
-      }];
+      return [
+        {
+          kind: "answered",
+          callId: text(first.tool_call_id),
+          optionId: text(first.selected_option_id),
+          by: text(own.answered_by),
+          at,
+        },
+      ];
     default:
       return [];
   }

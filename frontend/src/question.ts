@@ -29,7 +29,9 @@ export function isForm(call: ToolCall): boolean {
 /** Return why a document with comments is not JSON; empty if it is. */
 export function jsonProblem(text: string): string {
   // Strings stay; comments and commas before a closing bracket are allowed.
-  const plain = text.replace(/("(?:[^"\\\n]|\\.)*")|\/\/[^\n]*|\/\*[^]*?\*\//g, "$1").replace(/("(?:[^"\\\n]|\\.)*")|,(?=\s*[}\]])/g, "$1");
+  const plain = text
+    .replace(/("(?:[^"\\\n]|\\.)*")|\/\/[^\n]*|\/\*[^]*?\*\//g, "$1")
+    .replace(/("(?:[^"\\\n]|\\.)*")|,(?=\s*[}\]])/g, "$1");
   try {
     JSON.parse(plain);
     return "";
@@ -51,31 +53,44 @@ export function factsOf(call: ToolCall, workspace: string): Facts {
 
 function found(call: ToolCall, workspace: string): Facts {
   const request = call.confirmation_request;
-  const reason = [call.input_parameters?.instruction, call.input_parameters?.description].find((value) => typeof value === "string" && value.trim());
+  const reason = [call.input_parameters?.instruction, call.input_parameters?.description].find(
+    (value) => typeof value === "string" && value.trim(),
+  );
   const wants = typeof reason === "string" ? `\u201c${visibleLine(reason, 400)}\u201d` : "";
   const diff = diffOf(call);
   if (diff) {
     const path = shownPath(diff.file_path || diff.file_name, workspace);
-    const isNew = diff.old_content === undefined, lines = linesOf(diff.new_content).length;
+    const isNew = diff.old_content === undefined;
+    const lines = linesOf(diff.new_content).length;
     const only = call.tool_name === "replace" || call.tool_name === "write_file";
     return {
-      verb: t(isNew ? "create" : "change"), object: path, wants,
+      verb: t(isNew ? "create" : "change"),
+      object: path,
+      wants,
       touches: isNew ? t(lines === 1 ? "newFileOfOne" : "newFile", path, lines) : only ? t("nothingElse", path) : path,
       covers: t(isNew ? "thisFileOnly" : "thisChangeOnly"),
     };
   }
-  const command = request?.execute_details?.command ?? (call.tool_name === "run_shell_command" ? call.input_parameters?.command : undefined);
+  const command =
+    request?.execute_details?.command ??
+    (call.tool_name === "run_shell_command" ? call.input_parameters?.command : undefined);
   if (typeof command === "string") {
     const place = request?.execute_details?.working_directory;
     return {
-      verb: t("run"), object: exactLine(command, 120), wants, touches: place ? t("runsIn", exact(place)) : "",
+      verb: t("run"),
+      object: exactLine(command, 120),
+      wants,
+      touches: place ? t("runsIn", exact(place)) : "",
       covers: request ? t("thisCommandOnce") : "",
     };
   }
   if (request?.mcp_details) {
     return {
-      verb: t("call"), object: exactLine(request.mcp_details.tool_name), wants,
-      touches: t("goesTo", exactLine(request.mcp_details.server_name)), covers: t("thisCallOnce"),
+      verb: t("call"),
+      object: exactLine(request.mcp_details.tool_name),
+      wants,
+      touches: t("goesTo", exactLine(request.mcp_details.server_name)),
+      covers: t("thisCallOnce"),
     };
   }
   const description = exactLine(call.description ?? "", 160);

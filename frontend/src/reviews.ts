@@ -187,7 +187,13 @@ export class ReviewStore extends EventTarget {
         this.refresh();
         return;
       }
-      const pause = document.hidden ? HIDDEN_MS : changeStream.hasReviews ? TOLD_MS : this.#isAlone ? ALONE_MS : SHOWN_MS;
+      const pause = document.hidden
+        ? HIDDEN_MS
+        : changeStream.hasReviews
+          ? TOLD_MS
+          : this.#isAlone
+            ? ALONE_MS
+            : SHOWN_MS;
       this.#timer = window.setTimeout(this.refresh, this.isReached ? pause : Math.min(pause, UNREACHED_MS));
     });
   };
@@ -196,7 +202,8 @@ export class ReviewStore extends EventTarget {
     try {
       const { companions } = await api<{ companions: Companion[] }>("GET", "reviews");
       this.#isAlone = companions.length === 0;
-      const said = JSON.stringify(companions), hasChanged = said !== this.#last || !this.isLoaded || !this.isReached;
+      const said = JSON.stringify(companions);
+      const hasChanged = said !== this.#last || !this.isLoaded || !this.isReached;
       this.isReached = this.isLoaded = true;
       if (!hasChanged) return;
       this.#last = said;
@@ -217,15 +224,39 @@ export class ReviewStore extends EventTarget {
     this.agents = companions.flatMap((one) => one.agents);
     this.folders = companions.flatMap((one) => one.folders);
     this.filePages = companions.filter((one) => Array.isArray(one.files));
-    for (const outcome of companions.flatMap((one) => one.ended)) this.#outcomes.set(outcome.id, { ...outcome, at: outcome.at * 1000 });
-    this.waiting = companions.flatMap(({ id, folders, reviews, questions }) => [
-      ...reviews.map((one): Waiting => ({
-        key: one.id, kind: "review", agent: one.agent, about: one.file, text: "", at: one.opened * 1000, isNew: one.new, isQueued: !one.shown, source: `${id}/${one.owner}`, folders, isPermission: false,
-      })),
-      ...questions.map((one): Waiting => ({
-        key: one.id, kind: "question", agent: one.agent, about: one.title, text: one.text, at: one.opened * 1000, isNew: false, isQueued: false, source: "", folders, isPermission: one.permission === true,
-      })),
-    ]).filter((one) => !this.#outcomes.has(one.key)).sort((one, other) => other.at - one.at);
+    for (const outcome of companions.flatMap((one) => one.ended))
+      this.#outcomes.set(outcome.id, { ...outcome, at: outcome.at * 1000 });
+    this.waiting = companions
+      .flatMap(({ id, folders, reviews, questions }) => [
+        ...reviews.map((one): Waiting => ({
+          key: one.id,
+          kind: "review",
+          agent: one.agent,
+          about: one.file,
+          text: "",
+          at: one.opened * 1000,
+          isNew: one.new,
+          isQueued: !one.shown,
+          source: `${id}/${one.owner}`,
+          folders,
+          isPermission: false,
+        })),
+        ...questions.map((one): Waiting => ({
+          key: one.id,
+          kind: "question",
+          agent: one.agent,
+          about: one.title,
+          text: one.text,
+          at: one.opened * 1000,
+          isNew: false,
+          isQueued: false,
+          source: "",
+          folders,
+          isPermission: one.permission === true,
+        })),
+      ])
+      .filter((one) => !this.#outcomes.has(one.key))
+      .sort((one, other) => other.at - one.at);
   }
 
   #tell(): void {
@@ -253,7 +284,11 @@ async function decided(name: string, body: unknown): Promise<Decided> {
 
 /** Accept what was seen, with another text if it was changed. Throws an ApiError if it is refused or the server is not reached. */
 export function acceptReview(key: string, state: string, content?: string): Promise<Decided> {
-  return decided(`reviews/${encodeURIComponent(key)}`, { decision: "accept", state, ...(content === undefined ? {} : { content }) });
+  return decided(`reviews/${encodeURIComponent(key)}`, {
+    decision: "accept",
+    state,
+    ...(content === undefined ? {} : { content }),
+  });
 }
 
 /** Reject a review, with words for its agent if they reach it. */

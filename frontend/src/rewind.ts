@@ -38,9 +38,12 @@ export function ended(taskId: string, deadline = DEADLINE_MS): Promise<TaskEvent
       (found) => {
         events.push(...found);
         const end = found.find((event) => event.kind === "state" && ENDED.has(event.state));
-        if (end?.kind === "state") finish(end.state === "completed" ? undefined : new ApiError(400, end.error || end.state));
+        if (end?.kind === "state")
+          finish(end.state === "completed" ? undefined : new ApiError(400, end.error || end.state));
       },
-      (found) => { if (found.is === "failed") finish(new ApiError(400, found.reason)); },
+      (found) => {
+        if (found.is === "failed") finish(new ApiError(400, found.reason));
+      },
     );
   });
 }

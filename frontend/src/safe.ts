@@ -1,5 +1,8 @@
 // Text that strangers wrote, so that it hides nothing: control, direction and invisible characters become visible.
 
+// Single characters that do not show, also those that combine with others, are what these expressions look for.
+/* eslint-disable no-control-regex, no-misleading-character-class */
+
 const HIDDEN =
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ufeff\uffa0\ufff0-\ufffb]|[\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]/gu;
 
@@ -15,7 +18,10 @@ const LOOKALIKE = new RegExp(`[${LOOKALIKES}]`, "gu");
 const LETTERS = new RegExp(`[A-Za-z${LOOKALIKES}]+`, "gu");
 
 /** A character that is marked in a diff to approve. */
-export const MARKED = new RegExp(`${HIDDEN.source}|${BLANK.source}|(?<=[A-Za-z])[${LOOKALIKES}]|[${LOOKALIKES}](?=[A-Za-z])`, "gu");
+export const MARKED = new RegExp(
+  `${HIDDEN.source}|${BLANK.source}|(?<=[A-Za-z])[${LOOKALIKES}]|[${LOOKALIKES}](?=[A-Za-z])`,
+  "gu",
+);
 
 function standIn(found: string): string {
   const code = found.codePointAt(0) ?? 0;
@@ -31,7 +37,9 @@ export function visible(text: string): string {
 
 /** Return a text to approve: in addition, unusual blanks and letters that look Latin beside Latin ones get stand-ins. */
 export function exact(text: string): string {
-  const latin = text.replace(LETTERS, (letters) => (/[A-Za-z]/.test(letters) ? letters.replace(LOOKALIKE, standIn) : letters));
+  const latin = text.replace(LETTERS, (letters) =>
+    /[A-Za-z]/.test(letters) ? letters.replace(LOOKALIKE, standIn) : letters,
+  );
   return visible(latin).replace(BLANK, standIn);
 }
 
@@ -39,10 +47,12 @@ export function exact(text: string): string {
 export function exactParts(text: string, from: number, to: number): [string, string, string] {
   const found = new Map<number, string>();
   for (const letters of text.matchAll(LETTERS)) {
-    if (/[A-Za-z]/.test(letters[0])) for (const one of letters[0].matchAll(LOOKALIKE)) found.set(letters.index + one.index, one[0]);
+    if (/[A-Za-z]/.test(letters[0]))
+      for (const one of letters[0].matchAll(LOOKALIKE)) found.set(letters.index + one.index, one[0]);
   }
   const part = (begin: number, end: number): string => {
-    let result = "", at = begin;
+    let result = "";
+    let at = begin;
     for (const [place, letter] of found) {
       if (place < at || place >= end) continue;
       result += visible(text.slice(at, place)).replace(BLANK, standIn) + standIn(letter);

@@ -18,7 +18,10 @@ export function isCommand(text: string): boolean {
 
 /** Send a message as the next task; return its id. Throws an ApiError. */
 export async function sendWritten(written: Written, place: Place, store: TaskStore): Promise<string> {
-  const settings = { ...(written.mode ? { mode: written.mode } : {}), ...(written.model ? { model: written.model } : {}) };
+  const settings = {
+    ...(written.mode ? { mode: written.mode } : {}),
+    ...(written.model ? { model: written.model } : {}),
+  };
   let options: Scope = { ...place, ...settings };
   if (isCommand(written.text)) {
     const taskId = await runCommand(written.text, options);

@@ -8,15 +8,26 @@
 declare const __BUNDLE__: string;
 declare const __SHELL__: string[];
 
-interface Extendable extends Event { waitUntil(done: Promise<unknown>): void }
-interface Fetching extends Extendable { request: Request; respondWith(answer: Promise<Response>): void }
-interface Pushed extends Extendable { data: { json(): unknown } | null }
-interface Clicked extends Extendable { notification: Notification }
+interface Extendable extends Event {
+  waitUntil(done: Promise<unknown>): void;
+}
+interface Fetching extends Extendable {
+  request: Request;
+  respondWith(answer: Promise<Response>): void;
+}
+interface Pushed extends Extendable {
+  data: { json(): unknown } | null;
+}
+interface Clicked extends Extendable {
+  notification: Notification;
+}
 interface WindowClients {
   matchAll(options: object): Promise<{ url: string; postMessage(message: unknown): void; focus(): Promise<unknown> }[]>;
   openWindow(url: string): Promise<unknown>;
 }
-interface Worker extends EventTarget { addEventListener(kind: string, handler: (event: never) => void): void }
+interface Worker extends EventTarget {
+  addEventListener(kind: string, handler: (event: never) => void): void;
+}
 
 const worker = self as unknown as Worker;
 /** Path of the page: this script is in its folder. A proxy may have several servers at one origin, each below a path. */
@@ -29,13 +40,18 @@ worker.addEventListener("install", (event: Extendable) => {
 });
 
 worker.addEventListener("activate", (event: Extendable) => {
-  event.waitUntil(caches.keys().then((names) => Promise.all(
-    names.filter((name) => name.startsWith(OWN) && name !== CACHE).map((name) => caches.delete(name)),
-  )));
+  event.waitUntil(
+    caches
+      .keys()
+      .then((names) =>
+        Promise.all(names.filter((name) => name.startsWith(OWN) && name !== CACHE).map((name) => caches.delete(name))),
+      ),
+  );
 });
 
 worker.addEventListener("fetch", (event: Fetching) => {
-  const { request } = event, url = new URL(request.url);
+  const { request } = event;
+  const url = new URL(request.url);
   if (request.method !== "GET" || url.origin !== location.origin || request.headers.has("Authorization")) return;
   if (request.mode === "navigate" && url.pathname.startsWith(PAGE) && !url.pathname.startsWith(`${PAGE}api/`)) {
     event.respondWith(pageOf(request));
@@ -49,14 +65,22 @@ worker.addEventListener("push", (event: Pushed) => {
   let agent = "";
   try {
     const told = (event.data?.json() as { agent?: unknown } | undefined)?.agent;
-    if (typeof told === "string") agent = told.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, " ").trim().slice(0, 60);
+    if (typeof told === "string")
+      agent = told
+        .replace(/[\p{C}\p{Zl}\p{Zp}]/gu, " ")
+        .trim()
+        .slice(0, 60);
   } catch {
     // A message of another form: that a question waits is still true.
   }
   const isChinese = navigator.language.toLowerCase().startsWith("zh");
-  event.waitUntil(registration().showNotification(agent || "Isthmus", {
-    body: isChinese ? "有一个问题等待您处理" : "A question waits for you", tag: "question", icon: `${PAGE}icon-192.png`,
-  }));
+  event.waitUntil(
+    registration().showNotification(agent || "Isthmus", {
+      body: isChinese ? "有一个问题等待您处理" : "A question waits for you",
+      tag: "question",
+      icon: `${PAGE}icon-192.png`,
+    }),
+  );
 });
 
 worker.addEventListener("notificationclick", (event: Clicked) => {

@@ -12,15 +12,19 @@ export class StatusReader {
 
   /** Ask, unless this was asked for before. Nothing is known of another place until it answers. */
   look(place: { contextId: string } | { workspace: string }, moment: string): void {
-    const name = JSON.stringify(place), wanted = `${name} ${moment}`;
+    const name = JSON.stringify(place);
+    const wanted = `${name} ${moment}`;
     if (wanted === this.#asked) return;
     this.#asked = wanted;
     if (name !== this.#place) this.status = undefined;
     this.#place = name;
-    sessionStatus(place).then((status) => {
-      if (this.#asked !== wanted) return;
-      this.status = status;
-      this.changed();
-    }, () => undefined);
+    sessionStatus(place).then(
+      (status) => {
+        if (this.#asked !== wanted) return;
+        this.status = status;
+        this.changed();
+      },
+      () => undefined,
+    );
   }
 }

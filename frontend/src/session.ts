@@ -20,7 +20,11 @@ export interface Session {
 }
 
 export class ApiError extends Error {
-  constructor(readonly status: number, message: string, readonly body: Record<string, unknown> = {}) {
+  constructor(
+    readonly status: number,
+    message: string,
+    readonly body: Record<string, unknown> = {},
+  ) {
     super(message);
   }
 }
@@ -58,7 +62,7 @@ export async function api<T>(method: string, name: string, body?: unknown): Prom
     throw new ApiError(0, "");
   }
   const value = (await response.json().catch(() => ({}))) as T & { error?: string };
-  if (!response.ok) throw new ApiError(response.status, value.error ?? response.statusText, value as Record<string, unknown>);
+  if (!response.ok) throw new ApiError(response.status, value.error ?? response.statusText, value);
   return value;
 }
 
@@ -82,7 +86,8 @@ export function answererName(): string {
 
 export function deviceName(): string {
   const agent = navigator.userAgent;
-  const browser = /Firefox|Edg|OPR|Chrome|Safari/.exec(agent)?.[0].replace("Edg", "Edge").replace("OPR", "Opera") ?? "Browser";
+  const browser =
+    /Firefox|Edg|OPR|Chrome|Safari/.exec(agent)?.[0].replace("Edg", "Edge").replace("OPR", "Opera") ?? "Browser";
   const system = /Android|iPhone|iPad|Windows|Mac OS X|Linux/.exec(agent)?.[0].replace("Mac OS X", "macOS") ?? "";
   return system ? `${browser} on ${system}` : browser;
 }

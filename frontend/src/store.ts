@@ -67,7 +67,9 @@ export class TaskStore extends EventTarget {
   get questions(): Question[] {
     const waiting = [...this.rows.values()].filter((row) => row.state === "input-required" && !row.parent);
     waiting.sort((one, other) => other.changedAt - one.changedAt);
-    return waiting.flatMap((task) => task.pending.filter((call) => call.confirmation_request).map((call) => ({ task, call })));
+    return waiting.flatMap((task) =>
+      task.pending.filter((call) => call.confirmation_request).map((call) => ({ task, call })),
+    );
   }
 
   /** The tasks of users, changed last first. */
@@ -77,7 +79,9 @@ export class TaskStore extends EventTarget {
 
   /** The tasks that a task has begun for parts of its work, in their order. */
   childrenOf(taskId: string): TaskRow[] {
-    return [...this.rows.values()].filter((row) => row.parent === taskId).sort((one, other) => one.createdAt - other.createdAt);
+    return [...this.rows.values()]
+      .filter((row) => row.parent === taskId)
+      .sort((one, other) => one.createdAt - other.createdAt);
   }
 
   get active(): TaskRow[] {
@@ -115,7 +119,13 @@ export class TaskStore extends EventTarget {
         this.refresh();
         return;
       }
-      const pause = document.hidden ? HIDDEN_MS : !this.isReached ? UNREACHED_MS : this.#stream.isOpen ? SLOW_MS : WITHOUT_STREAM_MS;
+      const pause = document.hidden
+        ? HIDDEN_MS
+        : !this.isReached
+          ? UNREACHED_MS
+          : this.#stream.isOpen
+            ? SLOW_MS
+            : WITHOUT_STREAM_MS;
       this.#timer = window.setTimeout(this.refresh, pause);
     });
   };
@@ -162,7 +172,13 @@ export class TaskStore extends EventTarget {
       for (const row of rows) {
         const known = this.rows.get(row.id);
         this.#since = Math.max(this.#since, row.changedAt);
-        if (known && known.changedAt === row.changedAt && known.state === row.state && known.pending.length === row.pending.length) continue;
+        if (
+          known &&
+          known.changedAt === row.changedAt &&
+          known.state === row.state &&
+          known.pending.length === row.pending.length
+        )
+          continue;
         this.rows.set(row.id, row);
         hasChanged = true;
       }

@@ -3,7 +3,15 @@
 
 import type { Answered } from "./client.ts";
 import { type CallItem, KeptCalls, shortened } from "./kept-calls.ts";
-import { ENDED, type CallStatus, type TaskEvent, type TaskRow, type TaskState, type ToolCall, type Usage } from "./protocol.ts";
+import {
+  ENDED,
+  type CallStatus,
+  type TaskEvent,
+  type TaskRow,
+  type TaskState,
+  type ToolCall,
+  type Usage,
+} from "./protocol.ts";
 import { diffOf, type LineCounts } from "./diffs.ts";
 import { GrowingText } from "./text-parts.ts";
 
@@ -56,7 +64,10 @@ export class TaskFold {
   #kept: KeptCalls;
   #counted = new WeakSet<CallItem>();
 
-  constructor(readonly name = "", characters?: number) {
+  constructor(
+    readonly name = "",
+    characters?: number,
+  ) {
     this.#kept = new KeptCalls(characters);
   }
 
@@ -102,7 +113,8 @@ export class TaskFold {
         return;
       }
       case "usage":
-        for (const name of ["input", "output", "cached", "thought", "cost", "unpriced"] as const) this.usage[name] += event.usage[name];
+        for (const name of ["input", "output", "cached", "thought", "cost", "unpriced"] as const)
+          this.usage[name] += event.usage[name];
         return;
       case "state":
         this.state = event.state;
@@ -118,7 +130,13 @@ export class TaskFold {
         this.#text(event.messageId, event.text);
         return;
       case "thought":
-        this.#put({ is: "thought", key: `h:${this.items.length}`, subject: event.subject, description: event.description, at: event.at });
+        this.#put({
+          is: "thought",
+          key: `h:${this.items.length}`,
+          subject: event.subject,
+          description: event.description,
+          at: event.at,
+        });
         return;
       case "call":
         this.#call(event.call, event);
@@ -151,20 +169,33 @@ export class TaskFold {
   }
 
   #call(call: ToolCall, event: { at: number; seq?: number }): void {
-    const known = this.#byKey.get(`c:${call.tool_call_id}`), isOver = FINAL.has(call.status);
+    const known = this.#byKey.get(`c:${call.tool_call_id}`);
+    const isOver = FINAL.has(call.status);
     let item: CallItem;
     if (known?.is === "call") {
       item = known;
       // Progress that arrives after the end, and the question of a call that was answered meanwhile, change nothing.
       if (FINAL.has(item.call.status) && !isOver) return;
       if (call.status === "EXECUTING" && item.call.status !== "EXECUTING") item.since = event.at;
-      item.call = call.confirmation_request || !item.call.confirmation_request ? call : { ...call, confirmation_request: item.call.confirmation_request };
+      item.call =
+        call.confirmation_request || !item.call.confirmation_request
+          ? call
+          : { ...call, confirmation_request: item.call.confirmation_request };
       if (isOver) item.until = event.at;
     } else {
-      item = { is: "call", key: `c:${call.tool_call_id}`, call, answeredBy: "", since: event.at, until: isOver ? event.at : 0, fetched: 0 };
+      item = {
+        is: "call",
+        key: `c:${call.tool_call_id}`,
+        call,
+        answeredBy: "",
+        since: event.at,
+        until: isOver ? event.at : 0,
+        fetched: 0,
+      };
       this.#put(item);
     }
-    if (call.status === "PENDING" && call.confirmation_request && !item.answeredBy) this.#asking.set(call.tool_call_id, item);
+    if (call.status === "PENDING" && call.confirmation_request && !item.answeredBy)
+      this.#asking.set(call.tool_call_id, item);
     else this.#asking.delete(call.tool_call_id);
     this.#count(item);
     this.#plan(call);
@@ -174,7 +205,8 @@ export class TaskFold {
 
   /** Count the lines of a diff once, when it comes. */
   #count(item: CallItem): void {
-    const diff = diffOf(item.call), done = item.call.output?.diff;
+    const diff = diffOf(item.call);
+    const done = item.call.output?.diff;
     if (!diff) return;
     if (item.counts && !done) return;
     const counts = countLines(diff.old_content ?? "", diff.new_content);
@@ -182,14 +214,20 @@ export class TaskFold {
     if (!done || this.#counted.has(item)) return;
     this.#counted.add(item);
     const file = this.#files.get(done.file_path) ?? { path: done.file_path, added: 0, removed: 0 };
-    this.#files.set(done.file_path, { path: file.path, added: file.added + counts.added, removed: file.removed + counts.removed });
+    this.#files.set(done.file_path, {
+      path: file.path,
+      added: file.added + counts.added,
+      removed: file.removed + counts.removed,
+    });
   }
 
   #plan(call: ToolCall): void {
     const todos = call.tool_name === "write_todos" ? call.input_parameters?.todos : undefined;
     if (!Array.isArray(todos)) return;
-    this.todos = todos.slice(0, 50).map((todo: Record<string, unknown>) => ({
-      description: String(todo?.description ?? todo?.content ?? ""), status: String(todo?.status ?? "pending"),
+    const text = (value: unknown, otherwise: string): string => (typeof value === "string" ? value : otherwise);
+    this.todos = todos.slice(0, 50).map((todo: Record<string, unknown> | null) => ({
+      description: text(todo?.description, text(todo?.content, "")),
+      status: text(todo?.status, "pending"),
     }));
   }
 

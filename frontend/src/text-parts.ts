@@ -26,6 +26,7 @@ export class GrowingText {
   /** Add text; return the parts that follow this one, and with them the text that grows from now on. */
   add(text: string): { parts: TextPart[]; growing: GrowingText } {
     const parts: TextPart[] = [];
+    // eslint-disable-next-line @typescript-eslint/no-this-alias -- the part that grows changes
     let growing: GrowingText = this;
     // Piece by piece, so that a text of many megabytes is not copied again for each part of it.
     for (let at = 0; at < text.length; at += PART) {
@@ -43,7 +44,8 @@ export class GrowingText {
     if (text.length <= PART || text.length - this.#seen < LOOK) return undefined;
     this.#scan(text);
     this.#seen = text.length;
-    let at = this.#cut, fence = "";
+    let at = this.#cut;
+    let fence = "";
     if (at === 0) {
       if (text.length <= HARD_PART) return undefined;
       const line = text.lastIndexOf("\n", HARD_PART);
@@ -59,9 +61,16 @@ export class GrowingText {
     if (this.#scanned === 0 && this.part.prefix) this.#fence = this.part.prefix;
     for (;;) {
       const end = text.indexOf("\n", this.#scanned);
-      if (this.#wasBlank && !this.#fence && this.#scanned >= PART / 2 && /^[^\s\d>|*+-]$/.test(text[this.#scanned] ?? "")) this.#cut = this.#scanned;
+      if (
+        this.#wasBlank &&
+        !this.#fence &&
+        this.#scanned >= PART / 2 &&
+        /^[^\s\d>|*+-]$/.test(text[this.#scanned] ?? "")
+      )
+        this.#cut = this.#scanned;
       if (end < 0) return;
-      const line = text.slice(this.#scanned, end), found = /^ {0,3}(`{3,}|~{3,})/.exec(line)?.[1];
+      const line = text.slice(this.#scanned, end);
+      const found = /^ {0,3}(`{3,}|~{3,})/.exec(line)?.[1];
       if (found && !this.#fence) this.#fence = line.trim();
       else if (found && this.#fence.startsWith(found.slice(0, 3))) this.#fence = "";
       this.#wasBlank = line.trim() === "";

@@ -10,7 +10,10 @@ const TABLE = {
   emptyInbox: ["Nothing waits for you.", "没有等待您处理的事项。"],
   emptyInboxNext: ["Questions of your agents appear here as they come.", "代理提出的问题会显示在这里。"],
   emptyHistory: ["No tasks yet.", "还没有任务。"],
-  emptyHistoryNext: ["A task that you begin here, in a terminal or elsewhere, is listed here.", "您在这里、终端或其他地方开始的任务会列在这里。"],
+  emptyHistoryNext: [
+    "A task that you begin here, in a terminal or elsewhere, is listed here.",
+    "您在这里、终端或其他地方开始的任务会列在这里。",
+  ],
   chooseQuestion: ["Choose a question on the left.", "请在左侧选择一个问题。"],
   change: ["Change", "修改"],
   create: ["Create", "新建"],
@@ -44,15 +47,24 @@ const TABLE = {
   undoEdits: ["Undo my changes", "撤销我的改动"],
   sideBySide: ["Side by side", "并排"],
   unified: ["One column", "单列"],
-  tooLarge: ["This change is shown in parts, with each of its changed lines. It cannot be edited here.", "此改动分段显示,包含每一处改动的行,无法在此编辑。"],
-  plainDiff: ["The editor for changes did not load. The change is shown in parts, with each of its changed lines.", "改动编辑器未能加载。此改动分段显示,包含每一处改动的行。"],
+  tooLarge: [
+    "This change is shown in parts, with each of its changed lines. It cannot be edited here.",
+    "此改动分段显示,包含每一处改动的行,无法在此编辑。",
+  ],
+  plainDiff: [
+    "The editor for changes did not load. The change is shown in parts, with each of its changed lines.",
+    "改动编辑器未能加载。此改动分段显示,包含每一处改动的行。",
+  ],
   alikeLines: ["{0} lines alike", "{0} 行相同"],
   alikeCharacters: ["{0} characters alike", "{0} 个字符相同"],
   noNewline: ["No newline at the end of the file", "文件末尾没有换行符"],
   lineNumber: ["line {0}", "第 {0} 行"],
   addedLine: ["added", "新增"],
   removedLine: ["removed", "删除"],
-  hunksSeen: ["{0} of {1} hunks seen. Allow waits until all were on the screen.", "已看 {0} 处改动,共 {1} 处。全部显示过之后才能允许。"],
+  hunksSeen: [
+    "{0} of {1} hunks seen. Allow waits until all were on the screen.",
+    "已看 {0} 处改动,共 {1} 处。全部显示过之后才能允许。",
+  ],
   partUnseen: ["Allow waits until all of it was on the screen.", "全部显示过之后才能允许。"],
   nextUnseen: ["Next not seen", "下一处未看"],
   keyUnseen: ["what was not on the screen yet", "尚未显示过的部分"],
@@ -85,8 +97,14 @@ const TABLE = {
   connected: ["Connected", "已连接"],
   connecting: ["Connecting", "连接中"],
   reconnecting: ["Connection lost. Next try in {0} s", "连接已断开,{0} 秒后重试"],
-  offline: ["No connection. What you see may be old; answers are off until it is back.", "没有连接。内容可能不是最新;恢复之前不能回答。"],
-  modelOffline: ["No connection to the model. The agent goes on by itself when there is one.", "连不上模型。恢复连接后代理会自动继续。"],
+  offline: [
+    "No connection. What you see may be old; answers are off until it is back.",
+    "没有连接。内容可能不是最新;恢复之前不能回答。",
+  ],
+  modelOffline: [
+    "No connection to the model. The agent goes on by itself when there is one.",
+    "连不上模型。恢复连接后代理会自动继续。",
+  ],
   retryNow: ["Try now", "立即重试"],
   back: ["Back", "返回"],
   pairTitle: ["Let this browser in", "允许此浏览器"],
@@ -94,7 +112,10 @@ const TABLE = {
     "Open the link that `isthmus web` or `isthmus companion` prints, or type the code that another of your devices shows under Devices.",
     "请打开 `isthmus web` 或 `isthmus companion` 显示的链接,或输入您的另一台设备在“设备”中显示的代码。",
   ],
-  pairAgain: ["This browser is not let in any more: its time is over, or it was removed.", "此浏览器已不再被允许:已过期,或已被移除。"],
+  pairAgain: [
+    "This browser is not let in any more: its time is over, or it was removed.",
+    "此浏览器已不再被允许:已过期,或已被移除。",
+  ],
   code: ["Code", "代码"],
   letIn: ["Let in", "允许"],
   pairing: ["Pairing", "配对中"],
@@ -106,7 +127,10 @@ const TABLE = {
   pairsOne: ["removed with {0} device that it let in", "移除时将一并移除其配对的 {0} 台设备"],
   pairsMore: ["removed with {0} devices that it let in", "移除时将一并移除其配对的 {0} 台设备"],
   makeCode: ["Make a code for another browser", "为其他浏览器生成代码"],
-  codeFor: ["Type this code there within {0} s. It lets one browser in, for 90 days.", "请在 {0} 秒内在那里输入此代码。它允许一个浏览器,有效 90 天。"],
+  codeFor: [
+    "Type this code there within {0} s. It lets one browser in, for 90 days.",
+    "请在 {0} 秒内在那里输入此代码。它允许一个浏览器,有效 90 天。",
+  ],
   addressThere: ["Open this address there:", "在那里打开此地址:"],
   onlyHere: [
     "This server is reached from this machine alone. For other devices start `isthmus serve --ui` with TLS or behind a proxy; docs/how-to/workbench.md has the ways.",
@@ -146,19 +170,34 @@ const TABLE = {
   allowSession: ["Allow until it leaves", "在其离开前允许"],
   reviewCovers: ["this change only; {0} writes it once you accept", "仅限这一处改动;您接受后由 {0} 写入"],
   questionCovers: ["this question, once", "此问题,仅一次"],
-  permissionCovers: ["this step only; {0} asks in its terminal too, and the first answer counts", "仅限这一步;{0} 也会在其终端中询问,以先到的回答为准"],
-  queuedReview: ["Another change of this file is decided first. This one is then compared with the result.", "此文件的另一处改动须先决定,之后再与其结果比较。"],
-  changedMeanwhile: ["The file or the proposal changed while you looked. Nothing is decided yet: look again.", "您查看期间,文件或提议已改变。尚未作出决定,请再看一次。"],
+  permissionCovers: [
+    "this step only; {0} asks in its terminal too, and the first answer counts",
+    "仅限这一步;{0} 也会在其终端中询问,以先到的回答为准",
+  ],
+  queuedReview: [
+    "Another change of this file is decided first. This one is then compared with the result.",
+    "此文件的另一处改动须先决定,之后再与其结果比较。",
+  ],
+  changedMeanwhile: [
+    "The file or the proposal changed while you looked. Nothing is decided yet: look again.",
+    "您查看期间,文件或提议已改变。尚未作出决定,请再看一次。",
+  ],
   outcomeAccepted: ["Accepted by {0}", "已由 {0} 接受"],
   outcomeRejected: ["Rejected by {0}", "已由 {0} 拒绝"],
   outcomeYes: ["Allowed by {0}", "已由 {0} 允许"],
   outcomeNo: ["Refused by {0}", "已由 {0} 拒绝"],
   outcomeClosed: ["Taken back by {0}, or answered in its own terminal", "已由 {0} 撤回,或已在其终端中回答"],
   outcomeGone: ["It ended, and its companion with it", "它已结束,其伴随程序也已结束"],
-  keptText: ["What you changed here was not sent. It stays below until the page is closed or loaded again.", "您在此处的改动没有发送,在关闭或重新加载页面之前保留在下方。"],
+  keptText: [
+    "What you changed here was not sent. It stays below until the page is closed or loaded again.",
+    "您在此处的改动没有发送,在关闭或重新加载页面之前保留在下方。",
+  ],
   someone: ["somebody", "某人"],
   attached: ["Attached: {0}", "已连接:{0}"],
-  nobodyAttached: ["No agent is attached. In this folder start gemini or qwen (there once: /ide enable), or claude --ide.", "没有代理连接。请在此文件夹中启动 gemini 或 qwen(在其中执行一次 /ide enable),或 claude --ide。"],
+  nobodyAttached: [
+    "No agent is attached. In this folder start gemini or qwen (there once: /ide enable), or claude --ide.",
+    "没有代理连接。请在此文件夹中启动 gemini 或 qwen(在其中执行一次 /ide enable),或 claude --ide。",
+  ],
   nextOne: ["Next", "下一个"],
   // servers and tools, settings
   toolsNav: ["Servers", "服务器"],
@@ -168,8 +207,14 @@ const TABLE = {
   skills: ["Skills", "技能"],
   subagents: ["Subagents", "子代理"],
   none: ["None.", "无。"],
-  noServers: ["No MCP servers are configured. `isthmus mcp add` adds one.", "未配置 MCP 服务器。可用 `isthmus mcp add` 添加。"],
-  otherAgent: ["The agent of this server is another program: it manages its tools itself.", "此服务器的代理是另一个程序,由它自行管理工具。"],
+  noServers: [
+    "No MCP servers are configured. `isthmus mcp add` adds one.",
+    "未配置 MCP 服务器。可用 `isthmus mcp add` 添加。",
+  ],
+  otherAgent: [
+    "The agent of this server is another program: it manages its tools itself.",
+    "此服务器的代理是另一个程序,由它自行管理工具。",
+  ],
   serverConnected: ["connected", "已连接"],
   serverConnecting: ["connecting", "正在连接"],
   serverDisconnected: ["not connected", "未连接"],
@@ -188,22 +233,37 @@ const TABLE = {
   noSettingsFile: ["There is no settings file.", "没有设置文件。"],
   notes: ["Notes", "说明"],
   inForce: ["In force", "生效的设置"],
-  inForceText: ["All other keys have their defaults; options of the command line count before the files. Settings are changed in their files.", "其他键使用默认值;命令行选项优先于文件。请在文件中修改设置。"],
+  inForceText: [
+    "All other keys have their defaults; options of the command line count before the files. Settings are changed in their files.",
+    "其他键使用默认值;命令行选项优先于文件。请在文件中修改设置。",
+  ],
   setting: ["Setting", "设置项"],
   value: ["Value", "值"],
   fromFile: ["From", "来源"],
   keyTools: ["servers and tools", "服务器与工具"],
   // installation and devices
   newerPage: ["The server has a newer page. Load it", "服务器有更新的页面。加载"],
-  scan: ["Scan this with the other device's camera, or open the address there and type the code. One use, one minute.", "用另一台设备的相机扫描,或在那里打开地址并输入代码。仅可使用一次,一分钟内有效。"],
+  scan: [
+    "Scan this with the other device's camera, or open the address there and type the code. One use, one minute.",
+    "用另一台设备的相机扫描,或在那里打开地址并输入代码。仅可使用一次,一分钟内有效。",
+  ],
   qrLabel: ["QR code of a link that lets one browser in", "可让一个浏览器进入的链接的二维码"],
   notifications: ["Notifications", "通知"],
-  notificationsText: ["A notification says that a question waits and which agent asks; nothing of files or commands. It goes through your browser's push service, encrypted for this browser.", "通知只说明有问题等待以及是哪个代理提出的,不含文件或命令内容。通知经由浏览器的推送服务发送,并为此浏览器加密。"],
+  notificationsText: [
+    "A notification says that a question waits and which agent asks; nothing of files or commands. It goes through your browser's push service, encrypted for this browser.",
+    "通知只说明有问题等待以及是哪个代理提出的,不含文件或命令内容。通知经由浏览器的推送服务发送,并为此浏览器加密。",
+  ],
   notifyThis: ["Notify this device", "通知此设备"],
   on: ["on", "开"],
   off: ["off", "关"],
-  cannotNotify: ["This browser has no notifications for this page. On an iPhone, install the page first.", "此浏览器无法为此页面显示通知。在 iPhone 上请先安装此页面。"],
-  forbidden: ["The browser forbids notifications of this page; its settings can allow them.", "浏览器禁止此页面的通知;可在浏览器设置中允许。"],
+  cannotNotify: [
+    "This browser has no notifications for this page. On an iPhone, install the page first.",
+    "此浏览器无法为此页面显示通知。在 iPhone 上请先安装此页面。",
+  ],
+  forbidden: [
+    "The browser forbids notifications of this page; its settings can allow them.",
+    "浏览器禁止此页面的通知;可在浏览器设置中允许。",
+  ],
   noPushService: ["The browser gave no address for notifications:", "浏览器未提供通知地址:"],
   asProgram: ["As a program", "作为应用"],
   install: ["Install", "安装"],
@@ -234,10 +294,16 @@ const TABLE = {
   rejectTelling: ["Reject\u2026", "拒绝并说明\u2026"],
   rejectWith: ["Reject with this", "附此说明拒绝"],
   reasonHint: ["Why not, or what to do instead", "为什么不行,或者应该怎么做"],
-  reasonAll: ["All open questions of this task are rejected, and the agent goes on with your words.", "此任务所有未回答的问题都会被拒绝,代理会按您的话继续。"],
+  reasonAll: [
+    "All open questions of this task are rejected, and the agent goes on with your words.",
+    "此任务所有未回答的问题都会被拒绝,代理会按您的话继续。",
+  ],
   keyTell: ["reject and say why", "拒绝并说明"],
   waitsHere: ["Waits in this tab until the task has ended", "在此标签页中等待任务结束"],
-  waitsForYou: ["The task did not end well. Send it all the same, or remove it.", "任务未正常结束。仍可发送,或将其移除。"],
+  waitsForYou: [
+    "The task did not end well. Send it all the same, or remove it.",
+    "任务未正常结束。仍可发送,或将其移除。",
+  ],
   sendNow: ["Send now", "立即发送"],
   // history
   searchHistory: ["Search all tasks", "搜索所有任务"],
@@ -251,17 +317,29 @@ const TABLE = {
   foundAll: ["{0} found in all {1} tasks", "在全部 {1} 个任务中找到 {0} 个"],
   foundSome: ["{0} found in the {1} newest of {2} tasks", "在最近 {1} 个(共 {2} 个)任务中找到 {0} 个"],
   searchOn: ["Search on", "继续搜索"],
-  noneFound: ["No task has all these words in its title, its first prompt or its folder.", "没有任务在标题、首条提示或文件夹中包含所有这些词。"],
+  noneFound: [
+    "No task has all these words in its title, its first prompt or its folder.",
+    "没有任务在标题、首条提示或文件夹中包含所有这些词。",
+  ],
   // files of a companion
   files: ["Files", "文件"],
   openFiles: ["Open", "已打开"],
   allFiles: ["In the workspace", "工作区中"],
   searchFiles: ["Search files", "搜索文件"],
-  noFileFound: ["No file fits. Files that are hidden from agents or ignored by git are not listed.", "没有匹配的文件。对代理隐藏或被 git 忽略的文件不会列出。"],
+  noFileFound: [
+    "No file fits. Files that are hidden from agents or ignored by git are not listed.",
+    "没有匹配的文件。对代理隐藏或被 git 忽略的文件不会列出。",
+  ],
   moreFiles: ["There are more. Type more of the path.", "还有更多。请输入路径的更多部分。"],
   chooseFile: ["Choose a file on the left.", "请在左侧选择一个文件。"],
-  chooseFileNext: ["Agents that are attached see which files you open here, and what you select in them.", "已连接的代理会看到您在此打开的文件以及您选中的内容。"],
-  noFilePage: ["No companion shows its files here. In a folder start isthmus companion --editor web.", "没有在此显示文件的伴随程序。请在某个文件夹中运行 isthmus companion --editor web。"],
+  chooseFileNext: [
+    "Agents that are attached see which files you open here, and what you select in them.",
+    "已连接的代理会看到您在此打开的文件以及您选中的内容。",
+  ],
+  noFilePage: [
+    "No companion shows its files here. In a folder start isthmus companion --editor web.",
+    "没有在此显示文件的伴随程序。请在某个文件夹中运行 isthmus companion --editor web。",
+  ],
   mention: ["Mention", "提及"],
   mentioned: ["Sent to the agent: {0}", "已发送给代理:{0}"],
   closeFile: ["Close {0}", "关闭 {0}"],
@@ -273,7 +351,10 @@ const TABLE = {
   lineOf: ["{0}, line {1}", "{0},第 {1} 行"],
   binaryFile: ["{0} is not text ({1} bytes). It is not shown.", "{0} 不是文本({1} 字节),不予显示。"],
   largeFile: ["{0} is too large to be shown here ({1} bytes).", "{0} 过大({1} 字节),无法在此显示。"],
-  longLines: ["This file has very long lines. Its beginning is shown as text, and nothing can be selected for agents.", "此文件含有很长的行。仅以文本显示其开头,不能为代理选择内容。"],
+  longLines: [
+    "This file has very long lines. Its beginning is shown as text, and nothing can be selected for agents.",
+    "此文件含有很长的行。仅以文本显示其开头,不能为代理选择内容。",
+  ],
   writtenMeanwhile: ["The file was written. This is how it is now.", "文件已被写入,这是现在的内容。"],
   keyFiles: ["files", "文件"],
   keySearch: ["search", "搜索"],
@@ -282,13 +363,22 @@ const TABLE = {
   queueFull: ["Too many messages wait. Remove one first.", "等待的消息过多,请先移除一条。"],
   // rewind, branch, diff of a session, model
   rewind: ["Rewind", "回退"],
-  rewindPrompt: ["Put files and conversation back to before the edits of this message", "将文件和对话恢复到此消息的编辑之前"],
+  rewindPrompt: [
+    "Put files and conversation back to before the edits of this message",
+    "将文件和对话恢复到此消息的编辑之前",
+  ],
   rewindEdit: ["Put files and conversation back to before this edit", "将文件和对话恢复到此编辑之前"],
   rewindTitle: ["Rewind to before \u201c{0}\u201d", "回退到“{0}”之前"],
   rewindTouches: ["These files are put back, as far as they still differ:", "以下仍有差异的文件将被恢复:"],
-  rewindAllowed: ["Everything is allowed in this session, so the server does not ask again. The rewind can be rewound, too.", "此会话允许全部操作,服务器不会再询问。回退本身也可以撤销。"],
+  rewindAllowed: [
+    "Everything is allowed in this session, so the server does not ask again. The rewind can be rewound, too.",
+    "此会话允许全部操作,服务器不会再询问。回退本身也可以撤销。",
+  ],
   branch: ["Branch", "分支"],
-  branchHere: ["Go on in a new session from the end of this turn; files stay as they are", "从本轮结束处在新会话中继续;文件保持不变"],
+  branchHere: [
+    "Go on in a new session from the end of this turn; files stay as they are",
+    "从本轮结束处在新会话中继续;文件保持不变",
+  ],
   branching: ["Branching", "正在创建分支"],
   notWhileWorking: ["Not while the task works", "任务进行中不可用"],
   cancel: ["Cancel", "取消"],
@@ -320,7 +410,10 @@ const TABLE = {
   keyModel: ["choose the model", "选择模型"],
   keyDiff: ["all changes of the session", "会话的全部改动"],
   reasonTo: ["{0} gets your words as the reason of the rejection.", "{0} 会收到您的话,作为拒绝的理由。"],
-  reasonNot: ["The protocol of {0} carries no words: copy them, and paste them into its terminal.", "{0} 的协议不传递文字:请复制后粘贴到它的终端。"],
+  reasonNot: [
+    "The protocol of {0} carries no words: copy them, and paste them into its terminal.",
+    "{0} 的协议不传递文字:请复制后粘贴到它的终端。",
+  ],
   copy: ["Copy the words", "复制文字"],
   copied: ["Copied", "已复制"],
   hunkOf: ["Hunk {0} of {1}", "第 {0} 处改动,共 {1} 处"],
@@ -329,8 +422,14 @@ const TABLE = {
   comment: ["Comment", "评论"],
   commentOn: ["Comment on line {0}", "评论第 {0} 行"],
   commentOnOld: ["Comment on line {0} as it was", "评论原来的第 {0} 行"],
-  commentNew: ["Your comment on line {0} \u00b7 goes back with a rejection", "您对第 {0} 行的评论 \u00b7 随拒绝一起发回"],
-  commentOld: ["Your comment on line {0} as it was \u00b7 goes back with a rejection", "您对原来第 {0} 行的评论 \u00b7 随拒绝一起发回"],
+  commentNew: [
+    "Your comment on line {0} \u00b7 goes back with a rejection",
+    "您对第 {0} 行的评论 \u00b7 随拒绝一起发回",
+  ],
+  commentOld: [
+    "Your comment on line {0} as it was \u00b7 goes back with a rejection",
+    "您对原来第 {0} 行的评论 \u00b7 随拒绝一起发回",
+  ],
   commentWaits: ["1 comment goes back only if you reject", "1 条评论仅在您拒绝时发回"],
   commentsWait: ["{0} comments go back only if you reject", "{0} 条评论仅在您拒绝时发回"],
   rejectComments: ["Reject with comments ({0})", "附评论拒绝({0})"],
@@ -339,7 +438,10 @@ const TABLE = {
   keyComment: ["comment on a line, on it as it was", "评论一行,评论原来的行"],
   allOf: ["All {0} files", "全部 {0} 个文件"],
   allFilesOf: ["{0} files of {1}", "{1} 的 {0} 个文件"],
-  allCovers: ["the files that you have looked at here, as they are listed; nothing that comes later", "您在此查看过的文件,以列表中的内容为准;不包括之后的内容"],
+  allCovers: [
+    "the files that you have looked at here, as they are listed; nothing that comes later",
+    "您在此查看过的文件,以列表中的内容为准;不包括之后的内容",
+  ],
   notLooked: ["{0} not looked at yet: open them, or they stay open", "还有 {0} 个未查看:请打开查看,否则不会接受"],
   looked: ["looked at", "已查看"],
   lookAll: ["Show all", "全部显示"],
@@ -385,7 +487,10 @@ const TABLE = {
   anAgent: ["An agent", "代理"],
   sinceLooked: ["Since you last looked", "自您上次查看以来"],
   toNow: ["{0} to now", "{0} 至今"],
-  lookedAt: ["You last looked at {0}. Since then it was written without asking.", "您上次查看是在 {0}。此后的写入未经询问。"],
+  lookedAt: [
+    "You last looked at {0}. Since then it was written without asking.",
+    "您上次查看是在 {0}。此后的写入未经询问。",
+  ],
   oneTurn: ["1 turn", "1 轮"],
   countTurns: ["{0} turns", "{0} 轮"],
   oneFile: ["1 file", "1 个文件"],
@@ -395,7 +500,10 @@ const TABLE = {
   turnNumber: ["Turn {0}", "第 {0} 轮"],
   turnPlace: ["Turn {0} of {1}", "第 {0} 轮,共 {1} 轮"],
   hunkPlace: ["hunk {0} of {1}", "第 {0} 处改动,共 {1} 处"],
-  keysOfWritten: ["j k hunk · a keep · x undo · u take back · ⇧J ⇧K turn", "j k 改动 · a 保留 · x 撤销 · u 收回 · ⇧J ⇧K 轮次"],
+  keysOfWritten: [
+    "j k hunk · a keep · x undo · u take back · ⇧J ⇧K turn",
+    "j k 改动 · a 保留 · x 撤销 · u 收回 · ⇧J ⇧K 轮次",
+  ],
   previousTurn: ["Previous turn", "上一轮"],
   nextTurn: ["Next turn", "下一轮"],
   decidedOf: ["{0} of {1} decided", "已决定 {0} / {1}"],
@@ -417,11 +525,17 @@ const TABLE = {
   keepTurn: ["Keep the turn", "保留本轮"],
   undoTurn: ["Undo the turn\u2026", "撤销本轮\u2026"],
   undoTurnNow: ["Undo the turn", "撤销本轮"],
-  undoTurnText: ["{0} of turn {1} written as before it. What later turns built upon that goes back, too. It can be taken back.", "第 {1} 轮的 {0}将写回本轮之前的内容。之后各轮在其上的改动也会一并恢复。可以收回。"],
+  undoTurnText: [
+    "{0} of turn {1} written as before it. What later turns built upon that goes back, too. It can be taken back.",
+    "第 {1} 轮的 {0}将写回本轮之前的内容。之后各轮在其上的改动也会一并恢复。可以收回。",
+  ],
   newFileUndo: ["a new file; undo deletes it", "新文件;撤销会将其删除"],
   deletedUndo: ["deleted; undo brings it back", "已删除;撤销会将其恢复"],
   renamedFrom: ["renamed from {0}", "由 {0} 重命名"],
-  laterTurns: ["hunk {0} was changed again in turn {1}: undo takes both", "第 {0} 处改动在第 {1} 轮再次更改:撤销会一并收回"],
+  laterTurns: [
+    "hunk {0} was changed again in turn {1}: undo takes both",
+    "第 {0} 处改动在第 {1} 轮再次更改:撤销会一并收回",
+  ],
   cannotUndo: ["cannot be undone here: {0}", "无法在此撤销:{0}"],
   modeChanged: ["permissions {0}, before {1}", "权限 {0},之前 {1}"],
   notTextChanged: ["Not a text. It can be kept or undone as a whole.", "不是文本,只能整体保留或撤销。"],
@@ -432,14 +546,26 @@ const TABLE = {
   undoRest: ["Undo {0}, keep the rest", "撤销 {0} 处,保留其余"],
   onlyMarked: ["Only these {0}", "仅处理这 {0} 处"],
   markedCount: ["To undo: {0}, to keep: {1}", "将撤销 {0} 处,保留 {1} 处"],
-  undoCanBack: ["An undo can be taken back. What commands did stays: undo does not take this back.", "撤销可以收回。命令所做的保持不变:撤销无法收回此操作。"],
+  undoCanBack: [
+    "An undo can be taken back. What commands did stays: undo does not take this back.",
+    "撤销可以收回。命令所做的保持不变:撤销无法收回此操作。",
+  ],
   undone: ["Undone", "已撤销"],
   nothingWritten: ["Nothing was written since {0}.", "自 {0} 以来没有写入。"],
   nothingRecorded: ["Nothing was written.", "没有写入。"],
   notFollowing: ["No agent is attached, so nothing is recorded now.", "没有代理连接,因此目前不记录。"],
-  partlyFollowed: ["There are more files than are followed; some writes may be missing here.", "文件数超过可跟踪的上限,此处可能缺少部分写入。"],
-  otherWrites: ["Something was written or decided while you looked. Nothing more is decided: look again.", "您查看期间又有写入或决定。未再作出决定,请再看一次。"],
-  companionGone: ["Its companion has ended. What was written is kept; it is listed when the companion runs again.", "其伴随程序已结束。写入记录已保留,伴随程序再次运行时会列出。"],
+  partlyFollowed: [
+    "There are more files than are followed; some writes may be missing here.",
+    "文件数超过可跟踪的上限,此处可能缺少部分写入。",
+  ],
+  otherWrites: [
+    "Something was written or decided while you looked. Nothing more is decided: look again.",
+    "您查看期间又有写入或决定。未再作出决定,请再看一次。",
+  ],
+  companionGone: [
+    "Its companion has ended. What was written is kept; it is listed when the companion runs again.",
+    "其伴随程序已结束。写入记录已保留,伴随程序再次运行时会列出。",
+  ],
   choosePart: ["What was written here", "写入的内容"],
   keyWritten: ["what was written without asking", "未经询问写入的内容"],
   keyWrittenHunks: ["written: keep, undo, take back the hunk", "已写入:保留、撤销、收回此处改动"],
@@ -451,7 +577,12 @@ const TABLE = {
 
 export type Word = keyof typeof TABLE;
 
-const COLUMN = (navigator.languages ?? [navigator.language]).find((tag) => /^(en|zh)/i.test(tag))?.toLowerCase().startsWith("zh") ? 1 : 0;
+const COLUMN = (navigator.languages ?? [navigator.language])
+  .find((tag) => /^(en|zh)/i.test(tag))
+  ?.toLowerCase()
+  .startsWith("zh")
+  ? 1
+  : 0;
 
 export const LANGUAGE = COLUMN ? "zh-CN" : "en";
 
@@ -471,6 +602,12 @@ export function age(at: number, now: number): string {
 
 /** Return the time of day of a Unix time in seconds, with the date if it is not today. */
 export function clock(at: number): string {
-  const date = new Date(at * 1000), isToday = date.toDateString() === new Date().toDateString();
-  return date.toLocaleString(LANGUAGE, { hour: "2-digit", minute: "2-digit", hourCycle: "h23", ...(isToday ? {} : { month: "short", day: "numeric" }) });
+  const date = new Date(at * 1000);
+  const isToday = date.toDateString() === new Date().toDateString();
+  return date.toLocaleString(LANGUAGE, {
+    hour: "2-digit",
+    minute: "2-digit",
+    hourCycle: "h23",
+    ...(isToday ? {} : { month: "short", day: "numeric" }),
+  });
 }

@@ -14,14 +14,18 @@ export function isLongText(text: string): boolean {
 
 /** Return whether an editor can show a change, with each character of it. */
 export function fitsEditor(before: string, after: string): boolean {
-  return before.length + after.length <= EDITOR_LIMITS.characters && ![before, after].some((text) => EDITOR_LIMITS.line.test(text))
-    && haveOneLineEnd(before, after);
+  return (
+    before.length + after.length <= EDITOR_LIMITS.characters &&
+    ![before, after].some((text) => EDITOR_LIMITS.line.test(text)) &&
+    haveOneLineEnd(before, after)
+  );
 }
 
 /** Return whether a change is to be seen as a whole. Texts of more characters than the limit are not compared for it. */
 export function mustBeSeen(before: string, after: string): boolean {
   if (before.length + after.length > LIMITS.characters) return true;
-  const old = splitLines(before), now = splitLines(after);
+  const old = splitLines(before);
+  const now = splitLines(after);
   return isLargeChange(old, now, lineHunks(old, now));
 }
 

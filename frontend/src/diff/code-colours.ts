@@ -13,13 +13,24 @@ const HIGHLIGHTER = tagHighlighter(CODE_TAGS.map(({ name, tag }) => ({ tag, clas
 
 /** Return the coloured parts of each line of a text; nothing if its language is not known. */
 export async function codeColours(text: string, path: string): Promise<Span[][]> {
-  const found = text.length > MAXIMUM_CHARACTERS ? null : LanguageDescription.matchFilename(languages, path.split("/").pop() ?? "");
+  const found =
+    text.length > MAXIMUM_CHARACTERS ? null : LanguageDescription.matchFilename(languages, path.split("/").pop() ?? "");
   if (found === null) return [];
-  const { language } = await found.load(), lines: Span[][] = [[]];
+  const { language } = await found.load();
+  const lines: Span[][] = [[]];
   let at = 0;
-  highlightCode(text, language.parser.parse(text), HIGHLIGHTER, (code, classes) => {
-    if (classes) lines.at(-1)?.push({ from: at, to: at + code.length, name: classes });
-    at += code.length;
-  }, () => { lines.push([]); at = 0; });
+  highlightCode(
+    text,
+    language.parser.parse(text),
+    HIGHLIGHTER,
+    (code, classes) => {
+      if (classes) lines.at(-1)?.push({ from: at, to: at + code.length, name: classes });
+      at += code.length;
+    },
+    () => {
+      lines.push([]);
+      at = 0;
+    },
+  );
   return lines;
 }

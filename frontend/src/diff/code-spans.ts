@@ -15,7 +15,8 @@ export interface Piece {
 /** Return a line in pieces, in order; all of its text is in one of them. */
 export function piecesOf(text: string, spans: readonly Span[], mark: readonly [number, number] = [0, 0]): Piece[] {
   const cuts = new Set([0, text.length, ...mark, ...spans.flatMap(({ from, to }) => [from, to])]);
-  const places = [...cuts].filter((at) => at <= text.length).sort((one, other) => one - other), pieces: Piece[] = [];
+  const places = [...cuts].filter((at) => at <= text.length).sort((one, other) => one - other);
+  const pieces: Piece[] = [];
   places.forEach((from, index) => {
     const to = places[index + 1];
     if (to === undefined) return;

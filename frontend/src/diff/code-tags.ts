@@ -7,6 +7,9 @@ export const CODE_TAGS: readonly { name: "key" | "str" | "num" | "fn" | "com"; t
   { name: "key", tag: [tags.keyword, tags.modifier, tags.operatorKeyword] },
   { name: "str", tag: [tags.string, tags.special(tags.string), tags.regexp] },
   { name: "num", tag: [tags.number, tags.bool, tags.null, tags.atom] },
-  { name: "fn", tag: [tags.function(tags.variableName), tags.function(tags.propertyName), tags.className, tags.typeName] },
+  {
+    name: "fn",
+    tag: [tags.function(tags.variableName), tags.function(tags.propertyName), tags.className, tags.typeName],
+  },
   { name: "com", tag: [tags.comment, tags.meta] },
 ];

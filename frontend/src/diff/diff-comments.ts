@@ -23,15 +23,21 @@ interface Placed {
 }
 
 /** The comments of an editor; `lineOf` returns the line, from 1, of a new one. */
-export const commentsSet = StateEffect.define<{ comments: readonly LineComment[]; lineOf: (comment: LineComment) => { line: number; isAbove: boolean } }>();
+export const commentsSet = StateEffect.define<{
+  comments: readonly LineComment[];
+  lineOf: (comment: LineComment) => { line: number; isAbove: boolean };
+}>();
 
 export const placed = StateField.define<readonly Placed[]>({
   create: () => [],
   update(now, transaction) {
-    let found = transaction.docChanged ? now.map((one) => ({ ...one, position: transaction.changes.mapPos(one.position, one.isAbove ? -1 : 1) })) : now;
+    let found = transaction.docChanged
+      ? now.map((one) => ({ ...one, position: transaction.changes.mapPos(one.position, one.isAbove ? -1 : 1) }))
+      : now;
     for (const effect of transaction.effects) {
       if (!effect.is(commentsSet)) continue;
-      const known = new Map(found.map((one) => [one.comment.id, one])), { doc } = transaction.state;
+      const known = new Map(found.map((one) => [one.comment.id, one]));
+      const { doc } = transaction.state;
       found = effect.value.comments.map((comment) => {
         const before = known.get(comment.id);
         if (before) return { ...before, comment };
@@ -44,7 +50,11 @@ export const placed = StateField.define<readonly Placed[]>({
 });
 
 class CommentField extends WidgetType {
-  constructor(private readonly comment: LineComment, private readonly words: CommentWords, private readonly events: CommentEvents) {
+  constructor(
+    private readonly comment: LineComment,
+    private readonly words: CommentWords,
+    private readonly events: CommentEvents,
+  ) {
     super();
   }
 
@@ -58,16 +68,23 @@ class CommentField extends WidgetType {
   }
 
   override toDOM(view: EditorView): HTMLElement {
-    const { id } = this.comment, { onComment, onLeave } = this.events;
-    const outer = document.createElement("div"), box = outer.appendChild(document.createElement("div")), head = box.appendChild(document.createElement("div"));
-    const title = head.appendChild(document.createElement("span")), remove = head.appendChild(document.createElement("button"));
+    const { id } = this.comment;
+    const { onComment, onLeave } = this.events;
+    const outer = document.createElement("div");
+    const box = outer.appendChild(document.createElement("div"));
+    const head = box.appendChild(document.createElement("div"));
+    const title = head.appendChild(document.createElement("span"));
+    const remove = head.appendChild(document.createElement("button"));
     const field = box.appendChild(document.createElement("textarea"));
     outer.className = "cm-comment";
     outer.dataset.id = String(id);
     title.textContent = this.words.title(this.comment);
     remove.type = "button";
     remove.textContent = this.words.remove;
-    remove.onclick = () => { onComment(id, undefined); onLeave(); };
+    remove.onclick = () => {
+      onComment(id, undefined);
+      onLeave();
+    };
     field.value = this.comment.text;
     field.rows = 2;
     field.maxLength = 4000;
@@ -84,7 +101,11 @@ class CommentField extends WidgetType {
       onLeave();
     };
     // Not at once: the field also loses the focus while an update of the editor removes it.
-    field.onblur = () => { setTimeout(() => { if (box.isConnected && !field.value.trim()) onComment(id, undefined); }); };
+    field.onblur = () => {
+      setTimeout(() => {
+        if (box.isConnected && !field.value.trim()) onComment(id, undefined);
+      });
+    };
     return outer;
   }
 
@@ -94,9 +115,17 @@ class CommentField extends WidgetType {
 }
 
 export function lineComments(words: CommentWords, events: CommentEvents): Extension {
-  return [placed, EditorView.decorations.compute([placed], (state) => Decoration.set(state.field(placed).map(({ comment, position, isAbove }) => {
-    const line = state.doc.lineAt(Math.min(position, state.doc.length));
-    const widget = new CommentField(comment, words, events);
-    return Decoration.widget({ widget, block: true, side: isAbove ? 0 : 2 }).range(isAbove ? line.from : line.to);
-  }), true))];
+  return [
+    placed,
+    EditorView.decorations.compute([placed], (state) =>
+      Decoration.set(
+        state.field(placed).map(({ comment, position, isAbove }) => {
+          const line = state.doc.lineAt(Math.min(position, state.doc.length));
+          const widget = new CommentField(comment, words, events);
+          return Decoration.widget({ widget, block: true, side: isAbove ? 0 : 2 }).range(isAbove ? line.from : line.to);
+        }),
+        true,
+      ),
+    ),
+  ];
 }

@@ -5,57 +5,166 @@ import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
 import { HighlightStyle, LanguageDescription, syntaxHighlighting } from "@codemirror/language";
 import { languages } from "@codemirror/language-data";
 import { MergeView, unifiedMergeView } from "@codemirror/merge";
-import { Compartment, EditorState, type Extension, StateEffect, StateField, Text, Transaction } from "@codemirror/state";
+import {
+  Compartment,
+  EditorState,
+  type Extension,
+  StateEffect,
+  StateField,
+  Text,
+  Transaction,
+} from "@codemirror/state";
 import { Decoration, EditorView, drawSelection, highlightSpecialChars, keymap, lineNumbers } from "@codemirror/view";
 import { CODE_TAGS } from "./code-tags.ts";
 import { type CommentEvents, type CommentWords, commentsSet, lineComments, placed } from "./diff-comments.ts";
-import { COMPARISON, type Hunk, type HunkWords, changesBetween, decideHunk, hunkBars, hunkField, hunkHeads, hunksOf, hunksRestored, sameLine } from "./diff-hunks.ts";
+import {
+  COMPARISON,
+  type Hunk,
+  type HunkWords,
+  changesBetween,
+  decideHunk,
+  hunkBars,
+  hunkField,
+  hunkHeads,
+  hunksOf,
+  hunksRestored,
+  sameLine,
+} from "./diff-hunks.ts";
 import type { LineComment, Place } from "./line-comments.ts";
 import type { LineNumbers } from "./long-rows.ts";
 import { watchScreen } from "./on-screen.ts";
 import { MARKED } from "../safe.ts";
 import { EditorSeen, type SeenState, seenLines } from "./editor-seen.ts";
 
-export const COLOURS = HighlightStyle.define(CODE_TAGS.map(({ name, tag }) => ({ tag, color: `var(--c-${name})`, ...(name === "com" ? { fontStyle: "italic" } : {}) })));
+export const COLOURS = HighlightStyle.define(
+  CODE_TAGS.map(({ name, tag }) => ({
+    tag,
+    color: `var(--c-${name})`,
+    ...(name === "com" ? { fontStyle: "italic" } : {}),
+  })),
+);
 
 export const THEME = EditorView.theme({
-  "&": { color: "var(--text)", backgroundColor: "var(--surface)", font: "var(--t-code) var(--font-code)", fontVariantLigatures: "none" },
+  "&": {
+    color: "var(--text)",
+    backgroundColor: "var(--surface)",
+    font: "var(--t-code) var(--font-code)",
+    fontVariantLigatures: "none",
+  },
   ".cm-content": { caretColor: "var(--mine)", padding: "4px 0" },
   ".cm-scroller": { fontFamily: "inherit", lineHeight: "20px" },
   ".cm-gutters": { backgroundColor: "var(--surface)", color: "var(--text-3)", border: "0" },
   "&.cm-focused": { outline: "2px solid var(--focus)", outlineOffset: "-2px" },
   ".cm-cursor": { borderLeftColor: "var(--mine)", borderLeftWidth: "2px" },
   "&.cm-focused .cm-selectionBackground, .cm-selectionBackground": { backgroundColor: "var(--select) !important" },
-  ".cm-changedLine, .cm-inlineChangedLine": { backgroundColor: "var(--add-bg) !important", boxShadow: "inset 3px 0 var(--add-bar)" },
+  ".cm-changedLine, .cm-inlineChangedLine": {
+    backgroundColor: "var(--add-bg) !important",
+    boxShadow: "inset 3px 0 var(--add-bar)",
+  },
   ".cm-changedText": { background: "var(--add-word) !important", borderBottom: "1.5px solid var(--add-bar)" },
-  ".cm-deletedChunk": { backgroundColor: "var(--del-bg) !important", boxShadow: "inset 3px 0 var(--del-bar)", paddingLeft: "6px" },
-  ".cm-deletedChunk .cm-deletedText, .cm-deletedLine del": { background: "var(--del-word) !important", textDecoration: "none", borderBottom: "1.5px dashed var(--del-bar)" },
-  "&.cm-merge-a .cm-changedLine": { backgroundColor: "var(--del-bg) !important", boxShadow: "inset 3px 0 var(--del-bar)" },
-  "&.cm-merge-a .cm-changedText": { background: "var(--del-word) !important", borderBottom: "1.5px dashed var(--del-bar)" },
+  ".cm-deletedChunk": {
+    backgroundColor: "var(--del-bg) !important",
+    boxShadow: "inset 3px 0 var(--del-bar)",
+    paddingLeft: "6px",
+  },
+  ".cm-deletedChunk .cm-deletedText, .cm-deletedLine del": {
+    background: "var(--del-word) !important",
+    textDecoration: "none",
+    borderBottom: "1.5px dashed var(--del-bar)",
+  },
+  "&.cm-merge-a .cm-changedLine": {
+    backgroundColor: "var(--del-bg) !important",
+    boxShadow: "inset 3px 0 var(--del-bar)",
+  },
+  "&.cm-merge-a .cm-changedText": {
+    background: "var(--del-word) !important",
+    borderBottom: "1.5px dashed var(--del-bar)",
+  },
   ".cm-changedLineGutter, .cm-merge-b .cm-changedLineGutter": { background: "var(--add-bar) !important" },
   ".cm-deletedLineGutter, &.cm-merge-a .cm-changedLineGutter": { background: "var(--del-bar) !important" },
   ".cm-changeGutter": { width: "3px", paddingLeft: "0" },
   ".cm-lineNumbers": { minWidth: "44px" },
-  ".cm-hunk": { display: "flex", alignItems: "center", gap: "8px", height: "36px", padding: "0 8px 0 12px", background: "var(--bg)", color: "var(--text-2)", font: "var(--t-xs) var(--font-ui)" },
+  ".cm-hunk": {
+    display: "flex",
+    alignItems: "center",
+    gap: "8px",
+    height: "36px",
+    padding: "0 8px 0 12px",
+    background: "var(--bg)",
+    color: "var(--text-2)",
+    font: "var(--t-xs) var(--font-ui)",
+  },
   ".cm-hunkState": { marginLeft: "auto", overflow: "hidden", textOverflow: "ellipsis", whiteSpace: "nowrap" },
-  ".cm-hunk button, .cm-comment button": { font: "500 12px/18px var(--font-ui)", border: "1px solid var(--line-2)", borderRadius: "6px", background: "var(--raised)", color: "var(--text)", padding: "3px 10px", cursor: "pointer", flex: "none" },
+  ".cm-hunk button, .cm-comment button": {
+    font: "500 12px/18px var(--font-ui)",
+    border: "1px solid var(--line-2)",
+    borderRadius: "6px",
+    background: "var(--raised)",
+    color: "var(--text)",
+    padding: "3px 10px",
+    cursor: "pointer",
+    flex: "none",
+  },
   ".cm-hunk button[aria-pressed=true]": { background: "var(--ink)", borderColor: "var(--ink)", color: "var(--on-ink)" },
   ".cm-hunk button + button": { marginLeft: "-4px" },
   // The distance is padding of the widget: the editor does not see margins.
   ".cm-comment": { padding: "6px 12px", whiteSpace: "normal" },
-  ".cm-comment > div": { padding: "8px 10px", border: "1px solid var(--line-2)", borderRadius: "8px", background: "var(--raised)", boxShadow: "var(--sh-1)", font: "var(--t-sm) var(--font-ui)", color: "var(--text-2)" },
-  ".cm-comment > div > div": { display: "flex", alignItems: "center", justifyContent: "space-between", gap: "8px", marginBottom: "6px" },
-  ".cm-comment textarea": { display: "block", width: "100%", boxSizing: "border-box", font: "var(--t-md) var(--font-ui)", color: "var(--text)", background: "var(--surface)", border: "1px solid var(--control)", borderRadius: "6px", padding: "6px 8px", resize: "vertical", fieldSizing: "content" },
-  ".cm-comment textarea:focus-visible, .cm-hunk button:focus-visible, .cm-comment button:focus-visible": { outline: "2px solid var(--focus)", outlineOffset: "1px" },
-  ".cm-line.cm-chosenLine": { boxShadow: "inset 3px 0 var(--focus)", outline: "1px solid var(--focus)", outlineOffset: "-1px" },
+  ".cm-comment > div": {
+    padding: "8px 10px",
+    border: "1px solid var(--line-2)",
+    borderRadius: "8px",
+    background: "var(--raised)",
+    boxShadow: "var(--sh-1)",
+    font: "var(--t-sm) var(--font-ui)",
+    color: "var(--text-2)",
+  },
+  ".cm-comment > div > div": {
+    display: "flex",
+    alignItems: "center",
+    justifyContent: "space-between",
+    gap: "8px",
+    marginBottom: "6px",
+  },
+  ".cm-comment textarea": {
+    display: "block",
+    width: "100%",
+    boxSizing: "border-box",
+    font: "var(--t-md) var(--font-ui)",
+    color: "var(--text)",
+    background: "var(--surface)",
+    border: "1px solid var(--control)",
+    borderRadius: "6px",
+    padding: "6px 8px",
+    resize: "vertical",
+    fieldSizing: "content",
+  },
+  ".cm-comment textarea:focus-visible, .cm-hunk button:focus-visible, .cm-comment button:focus-visible": {
+    outline: "2px solid var(--focus)",
+    outlineOffset: "1px",
+  },
+  ".cm-line.cm-chosenLine": {
+    boxShadow: "inset 3px 0 var(--focus)",
+    outline: "1px solid var(--focus)",
+    outlineOffset: "-1px",
+  },
   ".cm-deletedLine.cm-chosenLine": { outline: "1px solid var(--focus)" },
   "@media (max-width: 719px), (pointer: coarse)": {
     ".cm-hunk": { height: "56px" },
-    ".cm-hunk button, .cm-comment button": { minHeight: "44px", font: "500 14px/18px var(--font-ui)", padding: "3px 14px" },
+    ".cm-hunk button, .cm-comment button": {
+      minHeight: "44px",
+      font: "500 14px/18px var(--font-ui)",
+      padding: "3px 14px",
+    },
     ".cm-comment textarea": { fontSize: "16px" },
-    ".cm-hunkState": { display: "none" }, ".cm-hunk > span:first-child": { marginRight: "auto" },
+    ".cm-hunkState": { display: "none" },
+    ".cm-hunk > span:first-child": { marginRight: "auto" },
   },
-  ".cm-collapsedLines": { background: "var(--bg)", color: "var(--text-3)", font: "var(--t-xs) var(--font-ui)", padding: "6px 12px" },
+  ".cm-collapsedLines": {
+    background: "var(--bg)",
+    color: "var(--text-3)",
+    font: "var(--t-xs) var(--font-ui)",
+    padding: "6px 12px",
+  },
   ".cm-heading, .cm-heading *": { color: "var(--text-3) !important", backgroundColor: "var(--bg)" },
   ".cm-specialChar": { color: "var(--danger)" },
 });
@@ -68,8 +177,14 @@ const chosenField = StateField.define<boolean>({
     for (const effect of transaction.effects) if (effect.is(chosenSet)) return effect.value;
     return isChosen || transaction.isUserEvent("select");
   },
-  provide: (field) => EditorView.decorations.compute([field, "selection", "doc"], (state) =>
-    state.field(field) ? Decoration.set([Decoration.line({ class: "cm-chosenLine" }).range(state.doc.lineAt(state.selection.main.head).from)]) : Decoration.none),
+  provide: (field) =>
+    EditorView.decorations.compute([field, "selection", "doc"], (state) =>
+      state.field(field)
+        ? Decoration.set([
+            Decoration.line({ class: "cm-chosenLine" }).range(state.doc.lineAt(state.selection.main.head).from),
+          ])
+        : Decoration.none,
+    ),
 });
 
 export interface DiffView {
@@ -121,9 +236,11 @@ const HEADING = Decoration.line({ class: "cm-heading" });
 /** Return the line numbers of a text; of a part of a file its own, with the headings between parts set apart. */
 function numbered(numbers: readonly number[] | undefined): Extension {
   if (!numbers) return lineNumbers();
-  const headings = EditorView.decorations.compute([], ({ doc }) => Decoration.set(
-    numbers.slice(0, doc.lines).flatMap((number, at) => (number === 0 ? [HEADING.range(doc.line(at + 1).from)] : [])),
-  ));
+  const headings = EditorView.decorations.compute([], ({ doc }) =>
+    Decoration.set(
+      numbers.slice(0, doc.lines).flatMap((number, at) => (number === 0 ? [HEADING.range(doc.line(at + 1).from)] : [])),
+    ),
+  );
   return [lineNumbers({ formatNumber: (line) => String(numbers[line - 1] || "") }), headings];
 }
 
@@ -131,8 +248,11 @@ const textOf = (text: string): Text => Text.of(text.split(/\r\n?|\n/));
 
 /** Show a diff in a shadow root. */
 export function showDiff(root: ShadowRoot, options: DiffOptions): DiffView {
-  const language = new Compartment(), editing = new Compartment();
-  const before = textOf(options.before), proposed = textOf(options.proposed), after = textOf(options.after);
+  const language = new Compartment();
+  const editing = new Compartment();
+  const before = textOf(options.before);
+  const proposed = textOf(options.proposed);
+  const after = textOf(options.after);
   const hunks = options.isOpen && !options.isNew ? hunksOf(before, proposed) : [];
   /** The chosen line of the old text where it has no editor. */
   let deleted: { line: number; element: Element } | undefined;
@@ -146,12 +266,21 @@ export function showDiff(root: ShadowRoot, options: DiffOptions): DiffView {
     options.onLeave();
   };
   const editable = (isEditable: boolean): Extension => [
-    EditorState.readOnly.of(!isEditable), EditorView.editable.of(isEditable),
+    EditorState.readOnly.of(!isEditable),
+    EditorView.editable.of(isEditable),
     EditorView.contentAttributes.of(isEditable ? {} : { tabindex: "0" }),
   ];
   const common: Extension = [
-    drawSelection(), highlightSpecialChars({ addSpecialChars: MARKED }), syntaxHighlighting(COLOURS), THEME, options.before ? [] : NOTHING_BEFORE,
-    EditorView.lineWrapping, language.of([]), chosenField, lineComments(options.label.comment, { onComment: options.onComment, onLeave }), keymap.of(defaultKeymap),
+    drawSelection(),
+    highlightSpecialChars({ addSpecialChars: MARKED }),
+    syntaxHighlighting(COLOURS),
+    THEME,
+    options.before ? [] : NOTHING_BEFORE,
+    EditorView.lineWrapping,
+    language.of([]),
+    chosenField,
+    lineComments(options.label.comment, { onComment: options.onComment, onLeave }),
+    keymap.of(defaultKeymap),
     EditorView.updateListener.of((update) => {
       if (update.docChanged) seen?.textChanged();
       if (update.geometryChanged || update.viewportChanged) screen?.soon();
@@ -159,8 +288,22 @@ export function showDiff(root: ShadowRoot, options: DiffOptions): DiffView {
     }),
   ];
   const own: Extension = [
-    common, seenLines, numbered(options.numbers?.after), hunkBars(hunks, options.label.hunk),
-    history(), keymap.of([...historyKeymap, { key: "Escape", run: () => { onLeave(); return true; } }]), editing.of(editable(options.editable)),
+    common,
+    seenLines,
+    numbered(options.numbers?.after),
+    hunkBars(hunks, options.label.hunk),
+    history(),
+    keymap.of([
+      ...historyKeymap,
+      {
+        key: "Escape",
+        run: () => {
+          onLeave();
+          return true;
+        },
+      },
+    ]),
+    editing.of(editable(options.editable)),
     EditorView.contentAttributes.of({ "aria-label": options.label.after }),
     EditorView.updateListener.of((update) => {
       if (update.docChanged) options.onChange(update.state.doc.toString());
@@ -174,30 +317,63 @@ export function showDiff(root: ShadowRoot, options: DiffOptions): DiffView {
   let shown: { destroy(): void };
   if (options.sides) {
     const merge = new MergeView({
-      a: { doc: before, extensions: [common, numbered(options.numbers?.before), editable(false), hunkHeads(hunks, options.label.hunk), EditorView.contentAttributes.of({ "aria-label": options.label.before })] },
+      a: {
+        doc: before,
+        extensions: [
+          common,
+          numbered(options.numbers?.before),
+          editable(false),
+          hunkHeads(hunks, options.label.hunk),
+          EditorView.contentAttributes.of({ "aria-label": options.label.before }),
+        ],
+      },
       b: { doc: proposed, extensions: own },
-      parent, root, ...collapse, diffConfig: COMPARISON, gutter: true, highlightChanges: true,
+      parent,
+      root,
+      ...collapse,
+      diffConfig: COMPARISON,
+      gutter: true,
+      highlightChanges: true,
     });
     left = merge.a;
     right = merge.b;
     shown = merge;
   } else {
     right = new EditorView({
-      doc: proposed, parent, root,
-      extensions: [own, unifiedMergeView({ original: before, ...collapse, diffConfig: COMPARISON, mergeControls: false, gutter: true, highlightChanges: true })],
+      doc: proposed,
+      parent,
+      root,
+      extensions: [
+        own,
+        unifiedMergeView({
+          original: before,
+          ...collapse,
+          diffConfig: COMPARISON,
+          mergeControls: false,
+          gutter: true,
+          highlightChanges: true,
+        }),
+      ],
     });
     shown = right;
   }
   // Put back what was chosen and typed before: from the proposal on, so that what the agent changed stays in view.
   if (!after.eq(proposed)) {
     right.dispatch({
-      changes: changesBetween(proposed, after), annotations: Transaction.addToHistory.of(false),
+      changes: changesBetween(proposed, after),
+      annotations: Transaction.addToHistory.of(false),
       effects: options.hunks && options.hunks.length === hunks.length ? hunksRestored.of(options.hunks) : [],
     });
   }
   const views = left ? [left, right] : [right];
-  seen = options.seen ? new EditorSeen(right, left, before, parent, options.seen === true ? undefined : options.seen) : undefined;
-  screen = seen ? watchScreen(() => { if (seen?.look()) options.onSeen(); }) : undefined;
+  seen = options.seen
+    ? new EditorSeen(right, left, before, parent, options.seen === true ? undefined : options.seen)
+    : undefined;
+  screen = seen
+    ? watchScreen(() => {
+        if (seen?.look()) options.onSeen();
+      })
+    : undefined;
 
   /** Make the line of the cursor in an editor the chosen one. */
   function choose(view: EditorView): void {
@@ -205,19 +381,25 @@ export function showDiff(root: ShadowRoot, options: DiffOptions): DiffView {
     deleted?.element.classList.remove("cm-chosenLine");
     deleted = undefined;
     active = view;
-    for (const other of views) if (other.state.field(chosenField) !== (other === view)) other.dispatch({ effects: chosenSet.of(other === view) });
+    for (const other of views)
+      if (other.state.field(chosenField) !== (other === view))
+        other.dispatch({ effects: chosenSet.of(other === view) });
     options.onChoose(placeIn(view));
   }
 
   function placeIn(view: EditorView): Place {
     const { number } = view.state.doc.lineAt(view.state.selection.main.head);
-    return view === left ? { side: "old", line: number } : { side: "new", line: sameLine(right.state.doc, proposed, number) };
+    return view === left
+      ? { side: "old", line: number }
+      : { side: "new", line: sameLine(right.state.doc, proposed, number) };
   }
 
   function hunkOfLine(): number {
     if (active !== right) return -1;
     const line = right.state.doc.lineAt(right.state.selection.main.head).number - 1;
-    return right.state.field(hunkField).findIndex((hunk) => !hunk.isLost && hunk.start <= line && line < hunk.start + Math.max(1, hunk.count));
+    return right.state
+      .field(hunkField)
+      .findIndex((hunk) => !hunk.isLost && hunk.start <= line && line < hunk.start + Math.max(1, hunk.count));
   }
 
   function goHunk(direction: 1 | -1): void {
@@ -237,8 +419,10 @@ export function showDiff(root: ShadowRoot, options: DiffOptions): DiffView {
     if (!options.isOpen || target.closest("button, .cm-comment, .cm-hunk, .cm-collapsedLines")) return;
     const chunk = target.closest(".cm-deletedChunk");
     if (chunk) {
-      const element = target.closest(".cm-deletedLine"), lines = [...chunk.querySelectorAll(".cm-deletedLine")];
-      const position = right.posAtDOM(chunk), start = right.state.doc.lineAt(position).number - 1;
+      const element = target.closest(".cm-deletedLine");
+      const lines = [...chunk.querySelectorAll(".cm-deletedLine")];
+      const position = right.posAtDOM(chunk);
+      const start = right.state.doc.lineAt(position).number - 1;
       const hunk = right.state.field(hunkField).find((one) => one.start === start);
       if (!element || !hunk) return;
       deleted?.element.classList.remove("cm-chosenLine");
@@ -250,22 +434,31 @@ export function showDiff(root: ShadowRoot, options: DiffOptions): DiffView {
     }
     const view = views.find((one) => one.dom.contains(target));
     if (!view) return;
-    const position = view.posAtCoords({ x: event.clientX, y: event.clientY }, false), { main } = view.state.selection;
+    const position = view.posAtCoords({ x: event.clientX, y: event.clientY }, false);
+    const { main } = view.state.selection;
     // Where text can be selected or typed the cursor is in its place already.
-    if (main.empty && view.state.doc.lineAt(main.head).number !== view.state.doc.lineAt(position).number) view.dispatch({ selection: { anchor: position } });
+    if (main.empty && view.state.doc.lineAt(main.head).number !== view.state.doc.lineAt(position).number)
+      view.dispatch({ selection: { anchor: position } });
     choose(view);
   }
   parent.addEventListener("click", clicked);
 
   const found = LanguageDescription.matchFilename(languages, options.path.split("/").pop() ?? "");
   if (found !== null) {
-    void found.load().then((support) => {
-      for (const view of views) view.dispatch({ effects: language.reconfigure(support) });
-    }).catch(() => undefined);
+    void found
+      .load()
+      .then((support) => {
+        for (const view of views) view.dispatch({ effects: language.reconfigure(support) });
+      })
+      .catch(() => undefined);
   }
   return {
-    get text() { return right.state.doc.toString(); },
-    get hunks() { return right.state.field(hunkField); },
+    get text() {
+      return right.state.doc.toString();
+    },
+    get hunks() {
+      return right.state.field(hunkField);
+    },
     seen,
     goUnseen() {
       seen?.go((view, position) => view.dispatch({ effects: EditorView.scrollIntoView(position, { y: "start" }) }));
@@ -275,13 +468,18 @@ export function showDiff(root: ShadowRoot, options: DiffOptions): DiffView {
       if (isEditable) right.focus();
     },
     setComments(comments) {
-      const old = comments.filter((one) => one.side === "old"), now = comments.filter((one) => one.side === "new");
-      const lineOfNew = ({ line }: LineComment) => ({ line: sameLine(proposed, right.state.doc, line), isAbove: false });
+      const old = comments.filter((one) => one.side === "old");
+      const now = comments.filter((one) => one.side === "new");
+      const lineOfNew = ({ line }: LineComment) => ({
+        line: sameLine(proposed, right.state.doc, line),
+        isAbove: false,
+      });
       left?.dispatch({ effects: commentsSet.of({ comments: old, lineOf: ({ line }) => ({ line, isAbove: false }) }) });
       right.dispatch({
         effects: commentsSet.of({
           comments: left ? now : comments,
-          lineOf: (one) => one.side === "new" ? lineOfNew(one) : { line: sameLine(before, right.state.doc, one.line), isAbove: true },
+          lineOf: (one) =>
+            one.side === "new" ? lineOfNew(one) : { line: sameLine(before, right.state.doc, one.line), isAbove: true },
         }),
       });
     },
@@ -295,7 +493,11 @@ export function showDiff(root: ShadowRoot, options: DiffOptions): DiffView {
       }
       focus();
       // Unless the user has done with it by then: what is typed next is meant for the page.
-      requestAnimationFrame(() => requestAnimationFrame(() => { if (awaited === id && !parent.querySelector(".cm-comment textarea:focus")) focus(); }));
+      requestAnimationFrame(() =>
+        requestAnimationFrame(() => {
+          if (awaited === id && !parent.querySelector(".cm-comment textarea:focus")) focus();
+        }),
+      );
     },
     goHunk,
     decide(isKept) {
@@ -305,10 +507,19 @@ export function showDiff(root: ShadowRoot, options: DiffOptions): DiffView {
     },
     place(isOld) {
       if (deleted) return { side: "old", line: deleted.line };
-      const live = right.state.field(hunkField), hunk = live[Math.max(0, hunkOfLine())];
+      const live = right.state.field(hunkField);
+      const hunk = live[Math.max(0, hunkOfLine())];
       if (isOld && active !== left && hunk && hunk.oldLines.length) return { side: "old", line: hunk.oldStart + 1 };
       if (active) return placeIn(active);
-      return { side: "new", line: hunk ? Math.min(sameLine(right.state.doc, proposed, Math.min(hunk.start + 1, right.state.doc.lines)), proposed.lines) : 1 };
+      return {
+        side: "new",
+        line: hunk
+          ? Math.min(
+              sameLine(right.state.doc, proposed, Math.min(hunk.start + 1, right.state.doc.lines)),
+              proposed.lines,
+            )
+          : 1,
+      };
     },
     destroy() {
       parent.removeEventListener("click", clicked);

@@ -2,7 +2,14 @@
 
 import { invertedEffects } from "@codemirror/commands";
 import { Change, type DiffConfig, diff } from "@codemirror/merge";
-import { type ChangeSpec, type Extension, StateEffect, StateField, type Text, type Transaction } from "@codemirror/state";
+import {
+  type ChangeSpec,
+  type Extension,
+  StateEffect,
+  StateField,
+  type Text,
+  type Transaction,
+} from "@codemirror/state";
 import { Decoration, EditorView, WidgetType } from "@codemirror/view";
 import { comparable, editorHunks, lineHunks, splitLines } from "./line-diff.ts";
 
@@ -35,7 +42,8 @@ export interface HunkWords {
 /** Return the lines of a text from one position to another, and the number of the first one from 0. */
 export function linesIn(doc: Text, from: number, to: number): { start: number; lines: string[] } {
   if (from > doc.length) return { start: doc.lines, lines: [] };
-  const start = doc.lineAt(from).number - 1, lines: string[] = [];
+  const start = doc.lineAt(from).number - 1;
+  const lines: string[] = [];
   const end = to > from ? doc.lineAt(Math.min(to - 1, doc.length)).number : start;
   for (let line = start + 1; line <= end; line += 1) lines.push(doc.line(line).text);
   return { start, lines };
@@ -44,27 +52,45 @@ export function linesIn(doc: Text, from: number, to: number): { start: number; l
 /** Return the change that puts other lines in the place of some, whatever stands at the end of the text. */
 function replaced(doc: Text, start: number, count: number, lines: readonly string[]): ChangeSpec {
   const end = start + count;
-  if (end < doc.lines) return { from: doc.line(start + 1).from, to: doc.line(end + 1).from, insert: lines.map((line) => `${line}\n`).join("") };
+  if (end < doc.lines)
+    return {
+      from: doc.line(start + 1).from,
+      to: doc.line(end + 1).from,
+      insert: lines.map((line) => `${line}\n`).join(""),
+    };
   if (start > 0) return { from: doc.line(start).to, to: doc.length, insert: lines.map((line) => `\n${line}`).join("") };
   return { from: 0, to: doc.length, insert: lines.join("\n") };
 }
 
 /** Return the hunks between two texts, with the numbers that they have in editors and terminals, too. */
 export function hunksOf(before: Text, after: Text): Hunk[] {
-  const now = after.toString(), old = comparable(before.toString(), now), [oldLines, newLines] = [old.split("\n"), now.split("\n")];
+  const now = after.toString();
+  const old = comparable(before.toString(), now);
+  const [oldLines, newLines] = [old.split("\n"), now.split("\n")];
   return editorHunks(old, now).map(({ oldFrom, oldTo, newFrom, newTo }) => ({
-    start: newFrom, count: newTo - newFrom, oldStart: oldFrom, isKept: false, isLost: false,
-    oldLines: oldLines.slice(oldFrom, oldTo), newLines: newLines.slice(newFrom, newTo),
+    start: newFrom,
+    count: newTo - newFrom,
+    oldStart: oldFrom,
+    isKept: false,
+    isLost: false,
+    oldLines: oldLines.slice(oldFrom, oldTo),
+    newLines: newLines.slice(newFrom, newTo),
   }));
 }
 
 function changedCharacters(a: string, b: string): Change[] {
-  const old = splitLines(a), now = splitLines(b), found: Change[] = [];
+  const old = splitLines(a);
+  const now = splitLines(b);
+  const found: Change[] = [];
   let [oldLine, newLine, oldAt, newAt] = [0, 0, 0, 0];
   for (const { oldFrom, oldTo, newFrom, newTo } of lineHunks(old, now)) {
     for (; oldLine < oldFrom; oldLine += 1) oldAt += (old[oldLine] as string).length;
     for (; newLine < newFrom; newLine += 1) newAt += (now[newLine] as string).length;
-    for (const { fromA, toA, fromB, toB } of diff(old.slice(oldFrom, oldTo).join(""), now.slice(newFrom, newTo).join(""), EFFORT)) {
+    for (const { fromA, toA, fromB, toB } of diff(
+      old.slice(oldFrom, oldTo).join(""),
+      now.slice(newFrom, newTo).join(""),
+      EFFORT,
+    )) {
       found.push(new Change(oldAt + fromA, oldAt + toA, newAt + fromB, newAt + toB));
     }
   }
@@ -102,23 +128,33 @@ export const hunkField = StateField.define<readonly Hunk[]>({
   },
 });
 
-function decide(hunks: readonly Hunk[], { index, isKept, count }: { index: number; isKept: boolean; count: number }): readonly Hunk[] {
+function decide(
+  hunks: readonly Hunk[],
+  { index, isKept, count }: { index: number; isKept: boolean; count: number },
+): readonly Hunk[] {
   const delta = count - (hunks[index]?.count ?? 0);
-  return hunks.map((hunk, at) => (at < index ? hunk : at === index ? { ...hunk, isKept, count } : { ...hunk, start: hunk.start + delta }));
+  return hunks.map((hunk, at) =>
+    at < index ? hunk : at === index ? { ...hunk, isKept, count } : { ...hunk, start: hunk.start + delta },
+  );
 }
 
 /** Return a hunk after an edit of the user. */
 function moved(hunk: Hunk, transaction: Transaction): Hunk {
   let { start, count, isLost } = hunk;
-  const old = transaction.startState.doc, end = hunk.start + hunk.count;
+  const old = transaction.startState.doc;
+  const end = hunk.start + hunk.count;
   transaction.changes.iterChanges((fromA, toA, _fromB, _toB, inserted) => {
-    const first = old.lineAt(fromA).number - 1, last = old.lineAt(toA).number - 1, delta = inserted.lines - 1 - (last - first);
+    const first = old.lineAt(fromA).number - 1;
+    const last = old.lineAt(toA).number - 1;
+    const delta = inserted.lines - 1 - (last - first);
     if (last < hunk.start) start += delta;
     else if (first >= end) return;
     else if (first >= hunk.start && last < end) count += delta;
     else isLost = true;
   });
-  return start === hunk.start && count === hunk.count && isLost === hunk.isLost ? hunk : { ...hunk, start, count, isLost };
+  return start === hunk.start && count === hunk.count && isLost === hunk.isLost
+    ? hunk
+    : { ...hunk, start, count, isLost };
 }
 
 /** Take a hunk, or keep it as it was; return whether anything changed. */
@@ -134,7 +170,12 @@ export function decideHunk(view: EditorView, index: number, isKept: boolean): bo
 }
 
 class HunkBar extends WidgetType {
-  constructor(private readonly index: number, private readonly all: number, private readonly isKept: boolean | undefined, private readonly words: HunkWords) {
+  constructor(
+    private readonly index: number,
+    private readonly all: number,
+    private readonly isKept: boolean | undefined,
+    private readonly words: HunkWords,
+  ) {
     super();
   }
 
@@ -147,7 +188,8 @@ class HunkBar extends WidgetType {
   }
 
   override toDOM(view: EditorView): HTMLElement {
-    const bar = document.createElement("div"), place = bar.appendChild(document.createElement("span"));
+    const bar = document.createElement("div");
+    const place = bar.appendChild(document.createElement("span"));
     bar.className = "cm-hunk";
     place.textContent = this.words.place(this.index + 1, this.all);
     if (this.isKept === undefined) return bar;
@@ -155,7 +197,10 @@ class HunkBar extends WidgetType {
     bar.setAttribute("role", "group");
     bar.setAttribute("aria-label", place.textContent);
     bar.appendChild(document.createElement("span")).className = "cm-hunkState";
-    for (const [name, text, isKept] of [["keep", this.words.keep, true], ["take", this.words.take, false]] as const) {
+    for (const [name, text, isKept] of [
+      ["keep", this.words.keep, true],
+      ["take", this.words.take, false],
+    ] as const) {
       const button = bar.appendChild(document.createElement("button"));
       button.type = "button";
       button.name = name;
@@ -173,7 +218,8 @@ class HunkBar extends WidgetType {
   }
 
   #mark(bar: HTMLElement): void {
-    for (const button of bar.querySelectorAll("button")) button.setAttribute("aria-pressed", String((button.name === "keep") === this.isKept));
+    for (const button of bar.querySelectorAll("button"))
+      button.setAttribute("aria-pressed", String((button.name === "keep") === this.isKept));
     const state = bar.querySelector(".cm-hunkState");
     if (state) state.textContent = this.isKept ? this.words.kept : "";
   }
@@ -199,18 +245,34 @@ export function hunkBars(hunks: readonly Hunk[], words: HunkWords): Extension {
     hunkField.init(() => hunks),
     EditorView.decorations.compute([hunkField], (state) => {
       const now = state.field(hunkField);
-      return Decoration.set(now.flatMap((hunk, at) => (hunk.isLost || now.length < MINIMUM ? [] : [barAt(state.doc, hunk.start, new HunkBar(at, now.length, hunk.isKept, words))])), true);
+      return Decoration.set(
+        now.flatMap((hunk, at) =>
+          hunk.isLost || now.length < MINIMUM
+            ? []
+            : [barAt(state.doc, hunk.start, new HunkBar(at, now.length, hunk.isKept, words))],
+        ),
+        true,
+      );
     }),
-    invertedEffects.of((transaction) => transaction.effects.flatMap((effect) => {
-      const before = effect.is(decided) ? transaction.startState.field(hunkField)[effect.value.index] : undefined;
-      return effect.is(decided) && before ? [decided.of({ index: effect.value.index, isKept: before.isKept, count: before.count })] : [];
-    })),
+    invertedEffects.of((transaction) =>
+      transaction.effects.flatMap((effect) => {
+        const before = effect.is(decided) ? transaction.startState.field(hunkField)[effect.value.index] : undefined;
+        return effect.is(decided) && before
+          ? [decided.of({ index: effect.value.index, isKept: before.isKept, count: before.count })]
+          : [];
+      }),
+    ),
   ];
 }
 
 /** The same bars in the text as it is, without a choice, so that both sides stay beside each other. */
 export function hunkHeads(hunks: readonly Hunk[], words: HunkWords): Extension {
   return EditorView.decorations.compute([], (state) =>
-    hunks.length < MINIMUM ? Decoration.none
-      : Decoration.set(hunks.map((hunk, at) => barAt(state.doc, hunk.oldStart, new HunkBar(at, hunks.length, undefined, words))), true));
+    hunks.length < MINIMUM
+      ? Decoration.none
+      : Decoration.set(
+          hunks.map((hunk, at) => barAt(state.doc, hunk.oldStart, new HunkBar(at, hunks.length, undefined, words))),
+          true,
+        ),
+  );
 }

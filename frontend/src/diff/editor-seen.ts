@@ -2,7 +2,7 @@
 
 import { getChunks } from "@codemirror/merge";
 import { MapMode, RangeSet, RangeValue, StateEffect, StateField, type Text, Transaction } from "@codemirror/state";
-import { BlockType, type EditorView } from "@codemirror/view";
+import { type BlockInfo, BlockType, type EditorView } from "@codemirror/view";
 import { linesIn } from "./diff-hunks.ts";
 import { parentOf, scrollerOf, windowOf } from "./on-screen.ts";
 import { type Stretch, firstUnseen, isWhole, slackOf, withStretch } from "./seen-parts.ts";
@@ -20,7 +20,8 @@ const noted = StateEffect.define<readonly number[]>();
 export const seenLines = StateField.define<RangeSet<Seen>>({
   create: () => RangeSet.empty,
   update(lines, transaction) {
-    let now = lines, doc = transaction.newDoc;
+    let now = lines;
+    const doc = transaction.newDoc;
     const add = (positions: readonly number[]): void => {
       now = now.update({ add: positions.filter((at) => !has(now, at)).map((at) => SEEN.range(at)), sort: true });
     };
@@ -29,7 +30,8 @@ export const seenLines = StateField.define<RangeSet<Seen>>({
       if (transaction.annotation(Transaction.addToHistory) !== false) {
         transaction.changes.iterChangedRanges((_from, _to, from, to) => {
           const typed: number[] = [];
-          for (let line = doc.lineAt(from).number; line <= doc.lineAt(to).number; line += 1) typed.push(doc.line(line).from);
+          for (let line = doc.lineAt(from).number; line <= doc.lineAt(to).number; line += 1)
+            typed.push(doc.line(line).from);
           add(typed);
         });
       }
@@ -41,7 +43,10 @@ export const seenLines = StateField.define<RangeSet<Seen>>({
 
 function has(lines: RangeSet<Seen>, at: number): boolean {
   let found = false;
-  lines.between(at, at, () => { found = true; return false; });
+  lines.between(at, at, () => {
+    found = true;
+    return false;
+  });
   return found;
 }
 
@@ -64,14 +69,21 @@ export class EditorSeen {
   #stretches = new Map<string, Stretch[]>();
   #counts: { seen: number; all: number; next: Place | undefined } | undefined;
 
-  constructor(private readonly right: EditorView, private readonly left: EditorView | undefined, private readonly before: Text, private readonly parent: HTMLElement, known?: SeenState) {
+  constructor(
+    private readonly right: EditorView,
+    private readonly left: EditorView | undefined,
+    private readonly before: Text,
+    private readonly parent: HTMLElement,
+    known?: SeenState,
+  ) {
     const isSame = known?.text === right.state.doc.toString();
     this.#old = new Set(known?.old ?? []);
     if (known && isSame) right.dispatch({ effects: noted.of(known.now) });
   }
 
   get state(): SeenState {
-    const now: number[] = [], lines = this.right.state.field(seenLines);
+    const now: number[] = [];
+    const lines = this.right.state.field(seenLines);
     for (const cursor = lines.iter(); cursor.value; cursor.next()) now.push(cursor.from);
     return { text: this.right.state.doc.toString(), old: this.#old, now };
   }
@@ -93,8 +105,10 @@ export class EditorSeen {
 
   #count(): { seen: number; all: number; next: Place | undefined } {
     if (this.#counts) return this.#counts;
-    const { doc } = this.right.state, seen = this.right.state.field(seenLines);
-    let whole = 0, next: Place | undefined;
+    const { doc } = this.right.state;
+    const seen = this.right.state.field(seenLines);
+    let whole = 0;
+    let next: Place | undefined;
     const chunks = getChunks(this.right.state)?.chunks ?? [];
     for (const chunk of chunks) {
       const place = this.#firstUnseen(seen, doc, chunk);
@@ -104,49 +118,73 @@ export class EditorSeen {
     return (this.#counts = { seen: whole, all: chunks.length, next });
   }
 
-  #firstUnseen(seen: RangeSet<Seen>, doc: Text, { fromA, toA, fromB, toB }: { fromA: number; toA: number; fromB: number; toB: number }): Place | undefined {
+  #firstUnseen(
+    seen: RangeSet<Seen>,
+    doc: Text,
+    { fromA, toA, fromB, toB }: { fromA: number; toA: number; fromB: number; toB: number },
+  ): Place | undefined {
     // An empty text has one empty line, which nobody removed.
-    const old = this.before.length ? linesIn(this.before, fromA, toA) : { start: 0, lines: [] }, now = linesIn(doc, fromB, toB);
-    for (let line = old.start + 1; line <= old.start + old.lines.length; line += 1) if (!this.#old.has(line)) return { isOld: true, line };
-    for (let line = now.start + 1; line <= now.start + now.lines.length; line += 1) if (!has(seen, doc.line(line).from)) return { isOld: false, line };
+    const old = this.before.length ? linesIn(this.before, fromA, toA) : { start: 0, lines: [] };
+    const now = linesIn(doc, fromB, toB);
+    for (let line = old.start + 1; line <= old.start + old.lines.length; line += 1)
+      if (!this.#old.has(line)) return { isOld: true, line };
+    for (let line = now.start + 1; line <= now.start + now.lines.length; line += 1)
+      if (!has(seen, doc.line(line).from)) return { isOld: false, line };
     return undefined;
   }
 
   /** Note what is on the screen now; return whether another hunk was seen by that as a whole. */
   look(): boolean {
-    const { top, bottom } = windowOf(this.parent), before = this.#count().seen, positions: number[] = [];
+    const { top, bottom } = windowOf(this.parent);
+    const before = this.#count().seen;
+    const positions: number[] = [];
     const isSeen = (key: string, at: number, height: number): boolean => {
       if (height <= 0 || at >= bottom || at + height <= top) return false;
-      const slack = slackOf(height), stretches = withStretch(this.#stretches.get(key) ?? [], [Math.max(0, (top - at) / height), Math.min(1, (bottom - at) / height)], slack);
+      const slack = slackOf(height);
+      const stretches = withStretch(
+        this.#stretches.get(key) ?? [],
+        [Math.max(0, (top - at) / height), Math.min(1, (bottom - at) / height)],
+        slack,
+      );
       this.#stretches.set(key, stretches);
       return isWhole(stretches, slack);
     };
     for (const view of this.left ? [this.left, this.right] : [this.right]) {
       for (const block of view.viewportLineBlocks) {
-        const text = Array.isArray(block.type) ? block.type.find((one) => one.type === BlockType.Text) : block;
+        const text = textBlock(block);
         if (!text) continue;
-        const { number, from } = view.state.doc.lineAt(text.from), at = view.documentTop + text.top;
-        if (view === this.left) { if (isSeen(`old ${number}`, at, text.height)) this.#old.add(number); }
-        else if (isSeen(`new ${number}`, at, text.height)) positions.push(from);
+        const { number, from } = view.state.doc.lineAt(text.from);
+        const at = view.documentTop + text.top;
+        if (view === this.left) {
+          if (isSeen(`old ${number}`, at, text.height)) this.#old.add(number);
+        } else if (isSeen(`new ${number}`, at, text.height)) positions.push(from);
       }
     }
     for (const [line, element] of this.#removed()) {
       const rect = element.getBoundingClientRect();
       if (isSeen(`old ${line}`, rect.top, rect.height)) this.#old.add(line);
     }
-    if (positions.some((at) => !has(this.right.state.field(seenLines), at))) this.right.dispatch({ effects: noted.of(positions) });
+    if (positions.some((at) => !has(this.right.state.field(seenLines), at)))
+      this.right.dispatch({ effects: noted.of(positions) });
     this.changed();
     return this.#count().seen !== before;
   }
 
   /** Return the removed lines that are drawn in one column, by their numbers from 1. */
   #removed(): [number, Element][] {
-    const drawn = this.left ? [] : [...this.parent.querySelectorAll(".cm-deletedChunk")], { doc } = this.right.state;
+    const drawn = this.left ? [] : [...this.parent.querySelectorAll(".cm-deletedChunk")];
+    const { doc } = this.right.state;
     const chunks = drawn.length ? (getChunks(this.right.state)?.chunks ?? []) : [];
     return drawn.flatMap((element) => {
-      const at = this.right.posAtDOM(element), chunk = chunks.find(({ fromB }) => Math.min(fromB, doc.length) === at);
+      const at = this.right.posAtDOM(element);
+      const chunk = chunks.find(({ fromB }) => Math.min(fromB, doc.length) === at);
       const start = chunk ? linesIn(this.before, chunk.fromA, chunk.toA).start : 0;
-      return chunk ? [...element.querySelectorAll(".cm-deletedLine")].map((line, index): [number, Element] => [start + index + 1, line]) : [];
+      return chunk
+        ? [...element.querySelectorAll(".cm-deletedLine")].map((line, index): [number, Element] => [
+            start + index + 1,
+            line,
+          ])
+        : [];
     });
   }
 
@@ -154,7 +192,8 @@ export class EditorSeen {
   go(scrollTo: (view: EditorView, position: number) => void): void {
     const { next } = this.#count();
     if (!next) return;
-    const view = next.isOld && this.left ? this.left : this.right, { doc } = view.state;
+    const view = next.isOld && this.left ? this.left : this.right;
+    const { doc } = view.state;
     const from = firstUnseen(this.#stretches.get(`${next.isOld ? "old" : "new"} ${next.line}`));
     if (next.isOld && !this.left) {
       const chunk = (getChunks(this.right.state)?.chunks ?? []).find(({ fromA, toA }) => {
@@ -163,7 +202,9 @@ export class EditorSeen {
       });
       scrollTo(view, Math.min(chunk?.fromB ?? 0, doc.length));
       requestAnimationFrame(() => {
-        const rect = this.#removed().find(([line]) => line === next.line)?.[1].getBoundingClientRect();
+        const rect = this.#removed()
+          .find(([line]) => line === next.line)?.[1]
+          .getBoundingClientRect();
         if (rect) this.#scrollTo(rect.top + from * rect.height);
       });
       return;
@@ -171,14 +212,21 @@ export class EditorSeen {
     const position = doc.line(Math.min(next.line, doc.lines)).from;
     scrollTo(view, position);
     requestAnimationFrame(() => {
-      const block = view.lineBlockAt(position), text = Array.isArray(block.type) ? block.type.find((one) => one.type === BlockType.Text) : block;
-      this.#scrollTo(view.documentTop + (text ?? block).top + from * (text ?? block).height);
+      const block = view.lineBlockAt(position);
+      const { top, height } = textBlock(block) ?? block;
+      this.#scrollTo(view.documentTop + top + from * height);
     });
   }
 
   /** Bring a place of the screen to the upper border of the window, with a little of what is above it. */
   #scrollTo(at: number): void {
-    const { top, bottom } = windowOf(this.parent), scroller = scrollerOf(parentOf(this.parent) ?? this.parent);
+    const { top, bottom } = windowOf(this.parent);
+    const scroller = scrollerOf(parentOf(this.parent) ?? this.parent);
     scroller.scrollBy(0, at - top - Math.min(20, (bottom - top) / 4));
   }
+}
+
+/** Return the text of a line among what is drawn above and below it; undefined if the line has none. */
+function textBlock(block: BlockInfo): BlockInfo | undefined {
+  return typeof block.type === "number" ? block : block.type.find((one) => one.type === BlockType.Text);
 }

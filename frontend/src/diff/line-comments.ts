@@ -23,13 +23,17 @@ export function newComment(place: Place): LineComment {
 
 /** Return the comments that say something, from the first line to the last. */
 export function saidComments(comments: readonly LineComment[]): LineComment[] {
-  return comments.filter((one) => one.text.trim()).sort((one, other) => one.line - other.line || (one.side === "old" ? -1 : 1));
+  return comments
+    .filter((one) => one.text.trim())
+    .sort((one, other) => one.line - other.line || (one.side === "old" ? -1 : 1));
 }
 
 /** Return comments for the agent, which reads them in English whatever the language of the page: a line for each. */
 export function commentText(path: string, comments: readonly LineComment[]): string {
-  return saidComments(comments).map(({ side, line, text }) => {
-    const words = text.trim().split(/\r?\n/).join("\n  ");
-    return `${path}:${line}${side === "old" ? " (the line as it was)" : ""}: ${words}`;
-  }).join("\n");
+  return saidComments(comments)
+    .map(({ side, line, text }) => {
+      const words = text.trim().split(/\r?\n/).join("\n  ");
+      return `${path}:${line}${side === "old" ? " (the line as it was)" : ""}: ${words}`;
+    })
+    .join("\n");
 }

@@ -33,7 +33,10 @@ export function comparable(before: string, after: string): string {
 
 /** Return the hunks between texts as an editor counts their lines: after a final line feed comes an empty one. */
 export function editorHunks(before: string, after: string): LineHunk[] {
-  const old = splitLines(before), now = splitLines(after), hunks = lineHunks(old, now), last = hunks.at(-1);
+  const old = splitLines(before);
+  const now = splitLines(after);
+  const hunks = lineHunks(old, now);
+  const last = hunks.at(-1);
   const hasEmptyEnd = (text: string): boolean => text === "" || text.endsWith("\n");
   // An empty line that only one of them has at its end belongs to the last hunk, which reaches both ends then.
   if (last && hasEmptyEnd(before) !== hasEmptyEnd(after)) {
@@ -46,30 +49,42 @@ export function editorHunks(before: string, after: string): LineHunk[] {
 /** Return the hunks between lines, in order. Lines between hunks are alike on both sides. */
 export function lineHunks(old: readonly string[], now: readonly string[]): LineHunk[] {
   const numbers = new Map<string, number>();
-  const numbered = (lines: readonly string[]): Int32Array => Int32Array.from(lines, (line) => {
-    const known = numbers.get(line);
-    if (known !== undefined) return known;
-    numbers.set(line, numbers.size);
-    return numbers.size - 1;
-  });
-  const a = numbered(old), b = numbered(now);
+  const numbered = (lines: readonly string[]): Int32Array =>
+    Int32Array.from(lines, (line) => {
+      const known = numbers.get(line);
+      if (known !== undefined) return known;
+      numbers.set(line, numbers.size);
+      return numbers.size - 1;
+    });
+  const a = numbered(old);
+  const b = numbered(now);
   return joined(hunksOfPart(a, b, { oldFrom: 0, oldTo: a.length, newFrom: 0, newTo: b.length }, true));
 }
 
 function hunksOfPart(a: Int32Array, b: Int32Array, part: LineHunk, maySplit: boolean): LineHunk[] {
-  const rest = trimmed(a, b, part), { oldFrom, oldTo, newFrom, newTo } = rest;
+  const rest = trimmed(a, b, part);
+  const { oldFrom, oldTo, newFrom, newTo } = rest;
   if (oldFrom === oldTo && newFrom === newTo) return [];
   if (oldFrom === oldTo || newFrom === newTo) return [rest];
   if (oldTo - oldFrom + newTo - newFrom <= SMALL) return between(longestMatches(a, b, rest), rest);
   const pairs = maySplit ? uniquePairs(a, b, rest) : [];
   if (!pairs.length) return [rest];
-  return between(pairs.map(([i, j]) => [i, j, 1]), rest).flatMap((one) => hunksOfPart(a, b, one, false));
+  return between(
+    pairs.map(([i, j]) => [i, j, 1]),
+    rest,
+  ).flatMap((one) => hunksOfPart(a, b, one, false));
 }
 
 function trimmed(a: Int32Array, b: Int32Array, part: LineHunk): LineHunk {
   let { oldFrom, oldTo, newFrom, newTo } = part;
-  while (oldFrom < oldTo && newFrom < newTo && a[oldFrom] === b[newFrom]) { oldFrom += 1; newFrom += 1; }
-  while (oldFrom < oldTo && newFrom < newTo && a[oldTo - 1] === b[newTo - 1]) { oldTo -= 1; newTo -= 1; }
+  while (oldFrom < oldTo && newFrom < newTo && a[oldFrom] === b[newFrom]) {
+    oldFrom += 1;
+    newFrom += 1;
+  }
+  while (oldFrom < oldTo && newFrom < newTo && a[oldTo - 1] === b[newTo - 1]) {
+    oldTo -= 1;
+    newTo -= 1;
+  }
   return { oldFrom, oldTo, newFrom, newTo };
 }
 
@@ -89,14 +104,18 @@ function between(matches: readonly Match[], { oldFrom, oldTo, newFrom, newTo }: 
 
 /** Return the matches of Python's difflib: the longest one, then those before and after it in the same way. */
 function longestMatches(a: Int32Array, b: Int32Array, part: LineHunk): Match[] {
-  const places = new Map<number, number[]>(), size = part.newTo - part.newFrom;
+  const places = new Map<number, number[]>();
+  const size = part.newTo - part.newFrom;
   for (let j = part.newFrom; j < part.newTo; j += 1) {
-    const line = b[j] as number, known = places.get(line);
+    const line = b[j] as number;
+    const known = places.get(line);
     if (known) known.push(j);
     else places.set(line, [j]);
   }
-  if (size >= MANY_LINES) for (const [line, found] of places) if (found.length > Math.floor(size / 100) + 1) places.delete(line);
-  const found: Match[] = [], open: LineHunk[] = [part];
+  if (size >= MANY_LINES)
+    for (const [line, found] of places) if (found.length > Math.floor(size / 100) + 1) places.delete(line);
+  const found: Match[] = [];
+  const open: LineHunk[] = [part];
   for (let one = open.pop(); one; one = open.pop()) {
     const [i, j, length] = longestMatch(a, b, places, one);
     if (length === 0) continue;
@@ -108,8 +127,16 @@ function longestMatches(a: Int32Array, b: Int32Array, part: LineHunk): Match[] {
   return found.sort(([i], [k]) => i - k);
 }
 
-function longestMatch(a: Int32Array, b: Int32Array, places: ReadonlyMap<number, readonly number[]>, { oldFrom, oldTo, newFrom, newTo }: LineHunk): Match {
-  let i = oldFrom, j = newFrom, size = 0, lengths = new Map<number, number>();
+function longestMatch(
+  a: Int32Array,
+  b: Int32Array,
+  places: ReadonlyMap<number, readonly number[]>,
+  { oldFrom, oldTo, newFrom, newTo }: LineHunk,
+): Match {
+  let i = oldFrom;
+  let j = newFrom;
+  let size = 0;
+  let lengths = new Map<number, number>();
   for (let at = oldFrom; at < oldTo; at += 1) {
     const next = new Map<number, number>();
     for (const other of places.get(a[at] as number) ?? []) {
@@ -122,19 +149,25 @@ function longestMatch(a: Int32Array, b: Int32Array, places: ReadonlyMap<number, 
     lengths = next;
   }
   // Lines that occur too often to begin a match are a part of one beside them.
-  while (i > oldFrom && j > newFrom && a[i - 1] === b[j - 1]) { i -= 1; j -= 1; size += 1; }
+  while (i > oldFrom && j > newFrom && a[i - 1] === b[j - 1]) {
+    i -= 1;
+    j -= 1;
+    size += 1;
+  }
   while (i + size < oldTo && j + size < newTo && a[i + size] === b[j + size]) size += 1;
   return [i, j, size];
 }
 
 /** Return the lines that occur once on each side, as many of them as have the same order. */
 function uniquePairs(a: Int32Array, b: Int32Array, { oldFrom, oldTo, newFrom, newTo }: LineHunk): [number, number][] {
-  const MANY = -1, places = (lines: Int32Array, from: number, to: number): Map<number, number> => {
+  const MANY = -1;
+  const places = (lines: Int32Array, from: number, to: number): Map<number, number> => {
     const found = new Map<number, number>();
     for (let at = from; at < to; at += 1) found.set(lines[at] as number, found.has(lines[at] as number) ? MANY : at);
     return found;
   };
-  const inOld = places(a, oldFrom, oldTo), pairs: [number, number][] = [];
+  const inOld = places(a, oldFrom, oldTo);
+  const pairs: [number, number][] = [];
   for (const [line, at] of places(b, newFrom, newTo)) {
     const other = inOld.get(line) ?? MANY;
     if (at !== MANY && other !== MANY) pairs.push([other, at]);
@@ -144,9 +177,11 @@ function uniquePairs(a: Int32Array, b: Int32Array, { oldFrom, oldTo, newFrom, ne
 
 /** Return a longest selection of pairs whose first numbers rise. */
 function rising(pairs: readonly [number, number][]): [number, number][] {
-  const ends: number[] = [], before = new Int32Array(pairs.length);
+  const ends: number[] = [];
+  const before = new Int32Array(pairs.length);
   pairs.forEach(([i], at) => {
-    let low = 0, high = ends.length;
+    let low = 0;
+    let high = ends.length;
     while (low < high) {
       const middle = (low + high) >> 1;
       if ((pairs[ends[middle] as number] as [number, number])[0] < i) low = middle + 1;

@@ -41,19 +41,39 @@ export interface RowWords {
 }
 
 /** Return the hunks of a change with the lines around them, and the number of lines alike after the last one. */
-export function changeRows(before: string, after: string, hunks: readonly LineHunk[], words: RowWords, numbers?: LineNumbers): { hunks: RowHunk[]; alike: number } {
-  const old = splitLines(before), now = splitLines(after), result: RowHunk[] = [];
+export function changeRows(
+  before: string,
+  after: string,
+  hunks: readonly LineHunk[],
+  words: RowWords,
+  numbers?: LineNumbers,
+): { hunks: RowHunk[]; alike: number } {
+  const old = splitLines(before);
+  const now = splitLines(after);
+  const result: RowHunk[] = [];
   let shown = 0;
   hunks.forEach(({ oldFrom, oldTo, newFrom, newTo }, index) => {
-    const rows: Row[] = [], from = Math.max(shown, newFrom - MARGIN), next = hunks[index + 1]?.newFrom ?? now.length;
+    const rows: Row[] = [];
+    const from = Math.max(shown, newFrom - MARGIN);
+    const next = hunks[index + 1]?.newFrom ?? now.length;
     const to = Math.min(newTo + MARGIN, next);
     const add = (kind: RowKind, lines: readonly string[], at: number, otherAt?: readonly string[], other = 0): void =>
-      addRows(rows, kind, lines[at] as string, numbers ? ((kind === "removed" ? numbers.before : numbers.after)[at] ?? 0) : at + 1, at === lines.length - 1, words, otherAt?.[other]);
+      addRows(
+        rows,
+        kind,
+        lines[at] as string,
+        numbers ? ((kind === "removed" ? numbers.before : numbers.after)[at] ?? 0) : at + 1,
+        at === lines.length - 1,
+        words,
+        otherAt?.[other],
+      );
     for (let at = from; at < newFrom; at += 1) add("same", now, at);
     // Lines of hunks of one size are taken for the same lines before and after.
     const isPaired = oldTo - oldFrom === newTo - newFrom;
-    for (let at = oldFrom; at < oldTo; at += 1) add("removed", old, at, isPaired ? now : undefined, newFrom + at - oldFrom);
-    for (let at = newFrom; at < newTo; at += 1) add("added", now, at, isPaired ? old : undefined, oldFrom + at - newFrom);
+    for (let at = oldFrom; at < oldTo; at += 1)
+      add("removed", old, at, isPaired ? now : undefined, newFrom + at - oldFrom);
+    for (let at = newFrom; at < newTo; at += 1)
+      add("added", now, at, isPaired ? old : undefined, oldFrom + at - newFrom);
     for (let at = newTo; at < to; at += 1) add("same", now, at);
     const first = rows.find((row) => row.kind !== "same" && row.line)?.line ?? newFrom + 1;
     result.push({ line: first, alike: from - shown, rows });
@@ -64,22 +84,44 @@ export function changeRows(before: string, after: string, hunks: readonly LineHu
 
 /** Return a text as one hunk of rows. */
 export function textRows(text: string, words: RowWords): RowHunk[] {
-  const lines = splitLines(text), rows: Row[] = [];
+  const lines = splitLines(text);
+  const rows: Row[] = [];
   lines.forEach((line, at) => addRows(rows, "added", line, at + 1, false, words));
   return [{ line: 1, alike: 0, rows }];
 }
 
-function addRows(rows: Row[], kind: RowKind, line: string, number: number, isLast: boolean, words: RowWords, other?: string): void {
-  const text = line.replace(/\n$/, ""), [from, to] = kind === "same" || other === undefined ? [0, text.length] : changedPart(text, other.replace(/\n$/, ""));
+function addRows(
+  rows: Row[],
+  kind: RowKind,
+  line: string,
+  number: number,
+  isLast: boolean,
+  words: RowWords,
+  other?: string,
+): void {
+  const text = line.replace(/\n$/, "");
+  const [from, to] =
+    kind === "same" || other === undefined ? [0, text.length] : changedPart(text, other.replace(/\n$/, ""));
   const isFolded = kind === "same" || other !== undefined;
   // Of a long line only the part that differs and what is around it, and what is left out is said.
   const first = isFolded && text.length > ROW ? Math.max(0, kind === "same" ? 0 : from - LINE_MARGIN) : 0;
-  const last = isFolded && text.length > ROW ? Math.min(text.length, kind === "same" ? LINE_MARGIN : to + LINE_MARGIN) : text.length;
-  const note = (count: number): void => { if (count > 0) rows.push({ kind: "note", line: 0, text: words.alikeCharacters(count) }); };
+  const last =
+    isFolded && text.length > ROW
+      ? Math.min(text.length, kind === "same" ? LINE_MARGIN : to + LINE_MARGIN)
+      : text.length;
+  const note = (count: number): void => {
+    if (count > 0) rows.push({ kind: "note", line: 0, text: words.alikeCharacters(count) });
+  };
   note(first);
   for (let at = first; at < last || at === first; at = rowEnd(text, at, last)) {
-    const end = rowEnd(text, at, last), mark: [number, number] = [Math.max(from, at) - at, Math.min(to, end) - at];
-    rows.push({ kind, line: at === first ? number : 0, text: text.slice(at, end), ...(other !== undefined && mark[0] < mark[1] ? { mark } : {}) });
+    const end = rowEnd(text, at, last);
+    const mark: [number, number] = [Math.max(from, at) - at, Math.min(to, end) - at];
+    rows.push({
+      kind,
+      line: at === first ? number : 0,
+      text: text.slice(at, end),
+      ...(other !== undefined && mark[0] < mark[1] ? { mark } : {}),
+    });
     if (end >= last) break;
   }
   note(text.length - last);
@@ -97,7 +139,8 @@ function rowEnd(text: string, at: number, last: number): number {
 /** Return the part of a line between what it has in common with another one at its beginning and at its end. */
 export function changedPart(text: string, other: string): [number, number] {
   const shorter = Math.min(text.length, other.length);
-  let from = 0, back = 0;
+  let from = 0;
+  let back = 0;
   while (from < shorter && text[from] === other[from]) from += 1;
   while (back < shorter - from && text[text.length - 1 - back] === other[other.length - 1 - back]) back += 1;
   return [from, text.length - back];

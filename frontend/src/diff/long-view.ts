@@ -38,19 +38,30 @@ export class LongView {
   #observer: IntersectionObserver;
   #screen = watchScreen(() => this.#look());
 
-  constructor(private readonly host: HTMLElement, hunks: readonly RowHunk[], alikeAfter: number, private readonly words: LongWords, private readonly onSeen: () => void) {
+  constructor(
+    private readonly host: HTMLElement,
+    hunks: readonly RowHunk[],
+    alikeAfter: number,
+    private readonly words: LongWords,
+    private readonly onSeen: () => void,
+  ) {
     // The margin inside of a box that scrolls is newer than the types.
     const options: IntersectionObserverInit & { scrollMargin: string } = { rootMargin: "600px", scrollMargin: "600px" };
     this.#observer = new IntersectionObserver((entries) => this.#take(entries), options);
-    const all = document.createDocumentFragment(), columns = Math.max(20, Math.floor((host.clientWidth - GUTTER_WIDTH) / CHARACTER_WIDTH));
+    const all = document.createDocumentFragment();
+    const columns = Math.max(20, Math.floor((host.clientWidth - GUTTER_WIDTH) / CHARACTER_WIDTH));
     hunks.forEach((hunk, number) => {
       if (hunk.alike) all.append(element("fold", words.alike(hunk.alike)));
-      const head = words.hunk(number + 1, hunks.length, hunk.line), section = element("hunk");
+      const head = words.hunk(number + 1, hunks.length, hunk.line);
+      const section = element("hunk");
       if (head) section.append(element("head", head));
       this.#heads.push(section);
       for (let from = 0, to = 0; from < hunk.rows.length; from = to) {
-        for (let size = 0; to < hunk.rows.length && to - from < BLOCK && size < BLOCK_CHARACTERS; to += 1) size += hunk.rows[to]?.text.length ?? 0;
-        const rows = hunk.rows.slice(from, to), block = element("block"), at = this.#blocks.length;
+        for (let size = 0; to < hunk.rows.length && to - from < BLOCK && size < BLOCK_CHARACTERS; to += 1)
+          size += hunk.rows[to]?.text.length ?? 0;
+        const rows = hunk.rows.slice(from, to);
+        const block = element("block");
+        const at = this.#blocks.length;
         block.dataset.at = String(at);
         block.style.minHeight = `${LINE_HEIGHT * rows.reduce((sum, row) => sum + Math.max(1, Math.ceil(row.text.length / columns)), 0)}px`;
         this.#blocks.push({ hunk: number, rows, element: block, isDrawn: false });
@@ -72,10 +83,12 @@ export class LongView {
 
   /** Scroll to what was not on the screen yet. */
   goUnseen(): void {
-    const next = this.seen.next, block = next && this.#blocks[next.part];
+    const next = this.seen.next;
+    const block = next && this.#blocks[next.part];
     if (!next || !block) return;
     this.#draw(block);
-    const { height } = block.element.getBoundingClientRect(), { element: target } = block;
+    const { height } = block.element.getBoundingClientRect();
+    const { element: target } = block;
     target.scrollIntoView({ block: "start" });
     // Of a block that is higher than the screen, the rest.
     const skipped = next.from * height - LINE_HEIGHT;
@@ -84,16 +97,23 @@ export class LongView {
 
   /** Scroll to the next hunk below the upper border of the screen, or with -1 to the one above it. */
   goHunk(direction: 1 | -1): void {
-    const { top } = windowOf(this.host), tops = this.#heads.map((head) => head.getBoundingClientRect().top - top);
+    const { top } = windowOf(this.host);
+    const tops = this.#heads.map((head) => head.getBoundingClientRect().top - top);
     const target = direction > 0 ? tops.findIndex((one) => one > 1) : tops.findLastIndex((one) => one < -1);
     this.#heads[target]?.scrollIntoView({ block: "start" });
   }
 
   #take(entries: IntersectionObserverEntry[]): void {
     for (const { target, isIntersecting } of entries) {
-      const at = Number((target as HTMLElement).dataset.at), block = this.#blocks[at];
+      const at = Number((target as HTMLElement).dataset.at);
+      const block = this.#blocks[at];
       if (!block) continue;
-      if (isIntersecting) { this.#near.add(at); this.#draw(block); } else { this.#near.delete(at); }
+      if (isIntersecting) {
+        this.#near.add(at);
+        this.#draw(block);
+      } else {
+        this.#near.delete(at);
+      }
     }
     this.#screen.soon();
   }
@@ -108,7 +128,9 @@ export class LongView {
   #row(row: Row): HTMLElement {
     if (row.kind === "note") return element("row note", row.text);
     const kind = this.words.added ? row.kind : "same";
-    const line = element(`row ${kind}`), number = element("number", row.line ? String(row.line) : ""), text = element("text");
+    const line = element(`row ${kind}`);
+    const number = element("number", row.line ? String(row.line) : "");
+    const text = element("text");
     const sign = element("sign", kind === "added" ? "+" : kind === "removed" ? "\u2212" : "");
     sign.setAttribute("aria-hidden", "true");
     const said = kind === "same" ? "" : kind === "added" ? this.words.added : this.words.removed;
@@ -133,15 +155,20 @@ export class LongView {
     for (const at of this.#near) {
       const block = this.#blocks[at];
       if (!block?.isDrawn || !this.seen.isAwaited(at)) continue;
-      const rect = block.element.getBoundingClientRect(), height = Math.max(1, rect.height);
-      isMore = this.seen.note(at, Math.max(0, (top - rect.top) / height), Math.min(1, (bottom - rect.top) / height), height) || isMore;
+      const rect = block.element.getBoundingClientRect();
+      const height = Math.max(1, rect.height);
+      isMore =
+        this.seen.note(at, Math.max(0, (top - rect.top) / height), Math.min(1, (bottom - rect.top) / height), height) ||
+        isMore;
     }
     if (isMore) this.onSeen();
   }
 }
 
 function element(name: string, text = ""): HTMLElement {
-  const made = document.createElement(name === "number" || name === "sign" || name === "text" || name === "said" ? "span" : "div");
+  const made = document.createElement(
+    name === "number" || name === "sign" || name === "text" || name === "said" ? "span" : "div",
+  );
   made.className = name;
   if (text) made.textContent = text;
   return made;

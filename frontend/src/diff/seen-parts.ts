@@ -57,7 +57,8 @@ export class SeenParts {
 
   /** Note that a stretch of a part of this height in px was on the screen; return whether that completed a hunk. */
   note(part: number, from: number, to: number, height: number): boolean {
-    const hunk = this.#hunks[this.#of.get(part) ?? -1], slack = slackOf(height);
+    const hunk = this.#hunks[this.#of.get(part) ?? -1];
+    const slack = slackOf(height);
     if (!hunk?.has(part) || to <= from) return false;
     const stretches = withStretch(this.#stretches.get(part) ?? [], [from, to], slack);
     this.#stretches.set(part, stretches);
@@ -71,7 +72,8 @@ export class SeenParts {
 
   /** Return the first part that was not seen as a whole, and the place in it from where on. */
   get next(): { part: number; from: number } | undefined {
-    for (const hunk of this.#hunks) for (const part of hunk) return { part, from: firstUnseen(this.#stretches.get(part)) };
+    for (const hunk of this.#hunks)
+      for (const part of hunk) return { part, from: firstUnseen(this.#stretches.get(part)) };
     return undefined;
   }
 }

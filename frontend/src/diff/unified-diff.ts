@@ -27,12 +27,24 @@ interface Open extends Omit<FilePart, "before" | "after"> {
 
 /** Take a diff apart; the lines around it (a fence, empty lines) are left out. */
 export function filesOf(text: string): SessionDiff {
-  const lines = text.split("\n"), files: Open[] = [], notes: string[] = [];
+  const lines = text.split("\n");
+  const files: Open[] = [];
+  const notes: string[] = [];
   for (let at = 0; at < lines.length; at += 1) {
-    const line = lines[at] ?? "", next = lines[at + 1] ?? "", hunk = HUNK.exec(line), file = files.at(-1);
+    const line = lines[at] ?? "";
+    const next = lines[at + 1] ?? "";
+    const hunk = HUNK.exec(line);
+    const file = files.at(-1);
     if (line.startsWith("--- ") && next.startsWith("+++ ")) {
       files.push({
-        path: next.slice(4).replace(/^b\//, ""), old: [], now: [], numbersBefore: [], numbersAfter: [], isNew: line === "--- /dev/null", added: 0, removed: 0,
+        path: next.slice(4).replace(/^b\//, ""),
+        old: [],
+        now: [],
+        numbersBefore: [],
+        numbersAfter: [],
+        isNew: line === "--- /dev/null",
+        added: 0,
+        removed: 0,
       });
       at += 1;
     } else if (hunk && file) {
@@ -41,13 +53,19 @@ export function filesOf(text: string): SessionDiff {
       notes.push(line);
     }
   }
-  return { files: files.map(({ old, now, ...rest }) => ({ ...rest, before: old.join("\n"), after: now.join("\n") })), notes };
+  return {
+    files: files.map(({ old, now, ...rest }) => ({ ...rest, before: old.join("\n"), after: now.join("\n") })),
+    notes,
+  };
 }
 
 /** Add the lines of a part to its file, as many as its heading says; return the index of the last one. */
 function takeHunk(lines: string[], from: number, hunk: RegExpExecArray, file: Open): number {
-  let old = Number(hunk[1]), now = Number(hunk[3]), at = from;
-  const oldEnd = old + Number(hunk[2] ?? 1), nowEnd = now + Number(hunk[4] ?? 1);
+  let old = Number(hunk[1]);
+  let now = Number(hunk[3]);
+  let at = from;
+  const oldEnd = old + Number(hunk[2] ?? 1);
+  const nowEnd = now + Number(hunk[4] ?? 1);
   if (file.old.length + file.now.length > 0 || (old > 1 && now > 1)) {
     add(file.old, file.numbersBefore, hunk[0], 0);
     add(file.now, file.numbersAfter, hunk[0], 0);
@@ -56,9 +74,15 @@ function takeHunk(lines: string[], from: number, hunk: RegExpExecArray, file: Op
     const line = lines[at + 1];
     if (line === undefined) break;
     const content = line.slice(1);
-    if (line[0] === "+") { add(file.now, file.numbersAfter, content, now); now += 1; file.added += 1; }
-    else if (line[0] === "-") { add(file.old, file.numbersBefore, content, old); old += 1; file.removed += 1; }
-    else if (line[0] !== "\\") {
+    if (line[0] === "+") {
+      add(file.now, file.numbersAfter, content, now);
+      now += 1;
+      file.added += 1;
+    } else if (line[0] === "-") {
+      add(file.old, file.numbersBefore, content, old);
+      old += 1;
+      file.removed += 1;
+    } else if (line[0] !== "\\") {
       add(file.old, file.numbersBefore, content, old);
       add(file.now, file.numbersAfter, content, now);
       old += 1;

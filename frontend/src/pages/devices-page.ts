@@ -43,29 +43,68 @@ export class DevicesPage extends PageElement {
   }
 
   override render() {
-    const left = Math.ceil((this.until - this.now) / 1000), isLocal = isHere(location.href);
+    const left = Math.ceil((this.until - this.now) / 1000);
+    const isLocal = isHere(location.href);
     const day = (at: number) => new Date(at * 1000).toLocaleDateString(LANGUAGE, { dateStyle: "medium" });
     return html`<main class="pane surface span">
       <div class="head"><h1>${t("devices")}</h1></div>
       <ul class="scroll rows">
         ${this.problem ? html`<li><p class="problem" role="alert">${this.problem}</p></li>` : nothing}
-        ${this.devices.map((device) => html`<li><div class="line">${icon("device")}
-          <span class="grow about"><span class="cut" dir="auto">${visibleLine(device.label)}${device.id === this.own ? html` <span class="t3">· ${t("thisDevice")}</span>` : nothing}</span>
-            <span class="t3 xs">${this.#about(device, day)}</span></span>
-          <button class="b small" @click=${() => void this.#remove(device.id)} aria-label="${t("remove")} ${visibleLine(device.label)}">${t("remove")}</button></div></li>`)}
+        ${this.devices.map(
+          (device) =>
+            html`<li>
+              <div class="line">
+                ${icon("device")}
+                <span class="grow about"
+                  ><span class="cut" dir="auto"
+                    >${visibleLine(device.label)}${device.id === this.own ? html` <span class="t3">· ${t("thisDevice")}</span>` : nothing}</span
+                  >
+                  <span class="t3 xs">${this.#about(device, day)}</span></span
+                >
+                <button
+                  class="b small"
+                  @click=${() => void this.#remove(device.id)}
+                  aria-label="${t("remove")} ${visibleLine(device.label)}"
+                >
+                  ${t("remove")}
+                </button>
+              </div>
+            </li>`,
+        )}
         <li class="pad">
-          ${left > 0 && this.link && !isHere(this.link) ? html`<p class="t2">${t("addressThere")} <code class="q">${this.link.split("#")[0]}</code></p>`
-            : isLocal ? html`<p class="t2">${t("onlyHere")}</p>` : html`<p class="t2">${t("addressThere")} <code class="q">${location.origin}${PAGE}</code></p>`}
-          ${left > 0 ? html`<div class="qr-row">${this.qr ? qrCode(this.qr) : nothing}<div>${this.qr ? html`<p class="t2">${t("scan")}</p>` : nothing}
-              <p class="code" aria-live="polite">${this.code.slice(0, 4)} ${this.code.slice(4)}</p><p class="t2">${t("codeFor", left)}</p></div></div>`
-            : html`<button class="b" @click=${() => void this.#make()}>${t("makeCode")}</button>`}
+          ${
+            left > 0 && this.link && !isHere(this.link)
+              ? html`<p class="t2">${t("addressThere")} <code class="q">${this.link.split("#")[0]}</code></p>`
+              : isLocal
+                ? html`<p class="t2">${t("onlyHere")}</p>`
+                : html`<p class="t2">${t("addressThere")} <code class="q">${location.origin}${PAGE}</code></p>`
+          }
+          ${
+            left > 0
+              ? html`<div class="qr-row">
+                  ${this.qr ? qrCode(this.qr) : nothing}
+                  <div>
+                    ${this.qr ? html`<p class="t2">${t("scan")}</p>` : nothing}
+                    <p class="code" aria-live="polite">${this.code.slice(0, 4)} ${this.code.slice(4)}</p>
+                    <p class="t2">${t("codeFor", left)}</p>
+                  </div>
+                </div>`
+              : html`<button class="b" @click=${() => void this.#make()}>${t("makeCode")}</button>`
+          }
         </li>
         <li class="pad">
           <h2>${t("asProgram")}</h2>
-          ${!isSecure ? html`<p class="t2" data-part="not-secure">${t("notSecure")}</p>`
-            : isInstalled() ? html`<p class="t2">${t("installed")}</p>`
-            : canInstall() ? html`<button class="b" @click=${() => void install().then(() => this.requestUpdate())}>${t("install")}</button>`
-            : html`<p class="t2">${t("installHow")}</p>`}
+          ${
+            !isSecure
+              ? html`<p class="t2" data-part="not-secure">${t("notSecure")}</p>`
+              : isInstalled()
+                ? html`<p class="t2">${t("installed")}</p>`
+                : canInstall()
+                  ? html`<button class="b" @click=${() => void install().then(() => this.requestUpdate())}>
+                      ${t("install")}
+                    </button>`
+                  : html`<p class="t2">${t("installHow")}</p>`
+          }
         </li>
         ${isSecure ? html`<li><isthmus-notify class="pad"></isthmus-notify></li>` : nothing}
       </ul>
@@ -79,7 +118,9 @@ export class DevicesPage extends PageElement {
       device.used ? t("lastUsed", day(device.used)) : "",
       device.pairs.length ? t(device.pairs.length === 1 ? "pairsOne" : "pairsMore", device.pairs.length) : "",
       t("until", day(device.expires)),
-    ].filter(Boolean).join(" \u00b7 ");
+    ]
+      .filter(Boolean)
+      .join(" \u00b7 ");
   }
 
   async #load(): Promise<void> {
@@ -92,7 +133,9 @@ export class DevicesPage extends PageElement {
 
   async #make(): Promise<void> {
     await this.#try(async () => {
-      const made = await api<{ code: string; seconds: number; link: string; qr: string[] | null }>("POST", "codes", { origin: location.origin });
+      const made = await api<{ code: string; seconds: number; link: string; qr: string[] | null }>("POST", "codes", {
+        origin: location.origin,
+      });
       this.code = made.code;
       this.link = made.link;
       this.qr = made.qr ?? undefined;

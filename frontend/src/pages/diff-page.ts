@@ -45,14 +45,26 @@ export class DiffPage extends PageElement {
   }
 
   override render() {
-    const { found, row } = this, total = { added: 0, removed: 0 };
-    for (const file of found?.files ?? []) { total.added += file.added; total.removed += file.removed; }
+    const { found, row } = this;
+    const total = { added: 0, removed: 0 };
+    for (const file of found?.files ?? []) {
+      total.added += file.added;
+      total.removed += file.removed;
+    }
     return html`<main class="pane surface span">
-      <div class="head"><a class="b small quiet icon" href="${PAGE}task/${this.taskId}" aria-label=${t("back")}>${icon("back")}</a>
-        <h1 class="cut" dir="auto">${t("sessionDiff")}<span class="t3 wide-only"> ${visibleLine(row?.title ?? "", 100)}</span></h1>
+      <div class="head">
+        <a class="b small quiet icon" href="${PAGE}task/${this.taskId}" aria-label=${t("back")}>${icon("back")}</a>
+        <h1 class="cut" dir="auto">
+          ${t("sessionDiff")}<span class="t3 wide-only"> ${visibleLine(row?.title ?? "", 100)}</span>
+        </h1>
         ${found?.files.length ? shownCounts(total) : nothing}
-        <span class="right row">${this.made ? html`<time class="t3 xs num wide-only">${t("asOf", new Date(this.made).toLocaleTimeString(LANGUAGE))}</time>` : nothing}
-          <button class="b small" ?disabled=${this.isBusy} @click=${() => void this.#make(true)}>${t("refresh")} <kbd>r</kbd></button></span></div>
+        <span class="right row"
+          >${this.made ? html`<time class="t3 xs num wide-only">${t("asOf", new Date(this.made).toLocaleTimeString(LANGUAGE))}</time>` : nothing}
+          <button class="b small" ?disabled=${this.isBusy} @click=${() => void this.#make(true)}>
+            ${t("refresh")} <kbd>r</kbd>
+          </button></span
+        >
+      </div>
       <div class="scroll" tabindex="0">
         ${this.problem ? html`<p class="problem" role="alert">${this.problem}</p>` : nothing}
         ${this.isBusy ? html`<p class="empty" role="status">${t("comparing")}</p>` : nothing}
@@ -64,10 +76,22 @@ export class DiffPage extends PageElement {
   #file(file: FilePart, at: number) {
     const isOpen = this.open.has(at);
     return html`<section class="file" aria-label=${visibleLine(file.path)}>
-      <h2 class="dhead"><button class="b small quiet grow start" aria-expanded=${isOpen} @click=${() => this.#toggle(at)}>
-        ${icon("file")}<code class="cut" dir="auto">${visible(file.path)}</code> ${file.isNew ? html`<span class="pill">${t("newOne")}</span>` : nothing} ${shownCounts(file)}</button></h2>
-      ${isOpen ? html`<isthmus-diff .oldText=${file.isNew ? undefined : file.before} .newText=${file.after} .path=${file.path}
-          .numbers=${{ before: file.numbersBefore, after: file.numbersAfter }}></isthmus-diff>` : nothing}
+      <h2 class="dhead">
+        <button class="b small quiet grow start" aria-expanded=${isOpen} @click=${() => this.#toggle(at)}>
+          ${icon("file")}<code class="cut" dir="auto">${visible(file.path)}</code>
+          ${file.isNew ? html`<span class="pill">${t("newOne")}</span>` : nothing} ${shownCounts(file)}
+        </button>
+      </h2>
+      ${
+        isOpen
+          ? html`<isthmus-diff
+              .oldText=${file.isNew ? undefined : file.before}
+              .newText=${file.after}
+              .path=${file.path}
+              .numbers=${{ before: file.numbersBefore, after: file.numbersAfter }}
+            ></isthmus-diff>`
+          : nothing
+      }
     </section>`;
   }
 
@@ -84,7 +108,9 @@ export class DiffPage extends PageElement {
     this.isBusy = true;
     if (!isWanted) this.found = undefined;
     try {
-      const row = await getTask(taskId), tasks = await tasksOf(row.contextId), last = tasks.at(-1);
+      const row = await getTask(taskId);
+      const tasks = await tasksOf(row.contextId);
+      const last = tasks.at(-1);
       const isDone = last?.title === COMMAND && last.state === "completed";
       if (!isWanted || !isDone) {
         // A command would come between the calls of the work under way.

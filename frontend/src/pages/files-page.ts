@@ -1,6 +1,16 @@
 import { html, nothing } from "lit";
 import { customElement, property, state } from "lit/decorators.js";
-import { type FoundFile, type Selection, type ShownFile, findFiles, leaveFile, linesOf, mentionFile, selectInFile, viewFile } from "../files.ts";
+import {
+  type FoundFile,
+  type Selection,
+  type ShownFile,
+  findFiles,
+  leaveFile,
+  linesOf,
+  mentionFile,
+  selectInFile,
+  viewFile,
+} from "../files.ts";
 import { icon } from "../icons.ts";
 import type { Companion, OpenFile, ReviewStore } from "../reviews.ts";
 import { visible, visibleLine } from "../safe.ts";
@@ -114,16 +124,21 @@ export class FilesPage extends PageElement {
     this.#isSearching = true;
     this.#isEntered = false;
     clearTimeout(this.#search);
-    this.#search = window.setTimeout(() => {
-      findFiles(this.companion, words).then(({ files, more }) => {
-        if (words !== this.#sought) return;
-        this.found = files;
-        this.hasMore = more;
-        this.isSearched = true;
-        this.#isSearching = false;
-        if (this.#isEntered) void this.updateComplete.then(() => this.#enter());
-      }).catch((error: unknown) => this.#fail(error));
-    }, this.isSearched ? PAUSE_MS : 0);
+    this.#search = window.setTimeout(
+      () => {
+        findFiles(this.companion, words)
+          .then(({ files, more }) => {
+            if (words !== this.#sought) return;
+            this.found = files;
+            this.hasMore = more;
+            this.isSearched = true;
+            this.#isSearching = false;
+            if (this.#isEntered) void this.updateComplete.then(() => this.#enter());
+          })
+          .catch((error: unknown) => this.#fail(error));
+      },
+      this.isSearched ? PAUSE_MS : 0,
+    );
   }
 
   #fail(error: unknown): void {
@@ -158,7 +173,8 @@ export class FilesPage extends PageElement {
 
   /** Send the newest selection; while one is under way, the next waits. */
   async #send(): Promise<void> {
-    const selection = this.#selecting, shown = this.shown;
+    const selection = this.#selecting;
+    const shown = this.shown;
     if (!selection || !shown || this.#isSending) return;
     this.#selecting = undefined;
     this.#isSending = true;
@@ -186,12 +202,17 @@ export class FilesPage extends PageElement {
     const shown = this.shown;
     if (!shown || shown.text === null) return;
     clearTimeout(this.#selects);
-    const selection = this.#selecting ?? this.confirmed, lines = selection ? linesOf(selection) : null;
+    const selection = this.#selecting ?? this.confirmed;
+    const lines = selection ? linesOf(selection) : null;
     try {
       await this.#send();
       const { delivered, problem } = await mentionFile(this.companion, shown.path, lines);
       const name = this.#name(shown.path);
-      const what = !lines ? name : lines[0] === lines[1] ? t("lineOf", name, lines[0] + 1) : t("linesOf", name, lines[0] + 1, lines[1] + 1);
+      const what = !lines
+        ? name
+        : lines[0] === lines[1]
+          ? t("lineOf", name, lines[0] + 1)
+          : t("linesOf", name, lines[0] + 1, lines[1] + 1);
       this.said = delivered ? t("mentioned", what) : visibleLine(problem, 300);
       this.problem = "";
     } catch (error) {
@@ -226,55 +247,139 @@ export class FilesPage extends PageElement {
   }
 
   override render() {
-    const page = this.#page, shown = this.shown;
+    const page = this.#page;
+    const shown = this.shown;
     // While something is sought only what fits is listed, so that Enter opens the best.
-    const open = new Set(this.#open.map((file) => file.path)), first = this.#sought.trim() ? [] : [...open];
+    const open = new Set(this.#open.map((file) => file.path));
+    const first = this.#sought.trim() ? [] : [...open];
     const others = this.found.filter((file) => !first.includes(file.path));
     return html`<main class="contents">
       <section class="pane inbox ${this.isOpen ? "behind" : ""}" aria-label=${t("files")}>
-        <div class="head"><h1>${t("files")}</h1>${this.reviews.filePages.length > 1 ? html`
-          <select class="field right" aria-label=${t("folder")} @change=${(event: Event) => this.#choose((event.target as HTMLSelectElement).value)}>
-            ${this.reviews.filePages.map((one) => html`<option value=${one.id} ?selected=${one.id === this.companion}>${visibleLine(one.folders.join(", "), 60)}</option>`)}
-          </select>` : nothing}</div>
-        ${page ? html`<div class="find"><input class="field" type="search" placeholder=${t("searchFiles")} aria-label=${t("searchFiles")} spellcheck="false" autocomplete="off" maxlength="200"
-          @input=${(event: Event) => this.#find((event.target as HTMLInputElement).value)} /></div>
-        <ul class="scroll">
-          ${first.length ? html`<li class="sect">${t("openFiles")}</li>` : nothing}
-          ${first.map((path) => this.#row(path, true))}
-          ${others.length ? html`<li class="sect">${t("allFiles")}</li>` : nothing}
-          ${others.map((file) => this.#row(file.path, open.has(file.path)))}
-          ${this.isSearched && !this.found.length ? html`<li class="empty"><p class="t3">${t("noFileFound")}</p></li>` : nothing}
-          ${this.hasMore ? html`<li class="empty"><p class="t3">${t("moreFiles")}</p></li>` : nothing}
-        </ul>` : html`<div class="empty"><p>${this.reviews.isLoaded ? t("noFilePage") : t("connecting")}</p></div>`}
+        <div class="head">
+          <h1>${t("files")}</h1>
+          ${
+            this.reviews.filePages.length > 1
+              ? html` <select
+                  class="field right"
+                  aria-label=${t("folder")}
+                  @change=${(event: Event) => this.#choose((event.target as HTMLSelectElement).value)}
+                >
+                  ${this.reviews.filePages.map((one) => html`<option value=${one.id} ?selected=${one.id === this.companion}>${visibleLine(one.folders.join(", "), 60)}</option>`)}
+                </select>`
+              : nothing
+          }
+        </div>
+        ${
+          page
+            ? html`<div class="find">
+                  <input
+                    class="field"
+                    type="search"
+                    placeholder=${t("searchFiles")}
+                    aria-label=${t("searchFiles")}
+                    spellcheck="false"
+                    autocomplete="off"
+                    maxlength="200"
+                    @input=${(event: Event) => this.#find((event.target as HTMLInputElement).value)}
+                  />
+                </div>
+                <ul class="scroll">
+                  ${first.length ? html`<li class="sect">${t("openFiles")}</li>` : nothing}
+                  ${first.map((path) => this.#row(path, true))}
+                  ${others.length ? html`<li class="sect">${t("allFiles")}</li>` : nothing}
+                  ${others.map((file) => this.#row(file.path, open.has(file.path)))}
+                  ${this.isSearched && !this.found.length ? html`<li class="empty"><p class="t3">${t("noFileFound")}</p></li>` : nothing}
+                  ${this.hasMore ? html`<li class="empty"><p class="t3">${t("moreFiles")}</p></li>` : nothing}
+                </ul>`
+            : html`<div class="empty"><p>${this.reviews.isLoaded ? t("noFilePage") : t("connecting")}</p></div>`
+        }
       </section>
-      <section class="pane surface ${this.isOpen ? "" : "behind"}" aria-label=${shown ? this.#name(shown.path) : t("files")}>
-        ${shown ? this.#file(shown) : html`<button class="b small quiet icon narrow-only" aria-label=${t("back")} @click=${() => { this.isOpen = false; }}>${icon("back")}</button>
-          <div class="empty big">${this.problem ? html`<p class="problem" role="alert">${this.problem}</p>` : html`<p>${t("chooseFile")}</p><p class="t3">${t("chooseFileNext")}</p>`}</div>`}
-      </section></main>`;
+      <section
+        class="pane surface ${this.isOpen ? "" : "behind"}"
+        aria-label=${shown ? this.#name(shown.path) : t("files")}
+      >
+        ${
+          shown
+            ? this.#file(shown)
+            : html`<button
+                  class="b small quiet icon narrow-only"
+                  aria-label=${t("back")}
+                  @click=${() => {
+                    this.isOpen = false;
+                  }}
+                >
+                  ${icon("back")}
+                </button>
+                <div class="empty big">
+                  ${
+                    this.problem
+                      ? html`<p class="problem" role="alert">${this.problem}</p>`
+                      : html`<p>${t("chooseFile")}</p>
+                          <p class="t3">${t("chooseFileNext")}</p>`
+                  }
+                </div>`
+        }
+      </section>
+    </main>`;
   }
 
   #row(path: string, isOpen: boolean) {
-    const name = this.#name(path), cut = name.lastIndexOf("/"), isShown = this.shown?.path === path;
+    const name = this.#name(path);
+    const cut = name.lastIndexOf("/");
+    const isShown = this.shown?.path === path;
     return html`<li class="file ${isShown ? "on" : ""}" aria-current=${isShown ? "true" : nothing}>
-      <button class="cover" @click=${() => void this.#show(path)}><b class="cut" dir="auto">${name.slice(cut + 1)}</b><span class="t3 cut" dir="auto">${cut < 0 ? "" : name.slice(0, cut)}</span></button>
+      <button class="cover" @click=${() => void this.#show(path)}>
+        <b class="cut" dir="auto">${name.slice(cut + 1)}</b
+        ><span class="t3 cut" dir="auto">${cut < 0 ? "" : name.slice(0, cut)}</span>
+      </button>
       ${isOpen ? html`<button class="b small quiet icon" aria-label=${t("closeFile", name)} @click=${() => void this.#leave(path)}>${icon("close")}</button>` : nothing}
     </li>`;
   }
 
   #file(shown: ShownFile) {
-    const name = this.#name(shown.path), size = shown.size.toLocaleString(), lines = this.confirmed ? linesOf(this.confirmed) : null;
-    const where = !this.confirmed || shown.text === null ? "" : !lines ? t("cursorAt", this.confirmed[0] + 1)
-      : lines[0] === lines[1] ? t("lineSelected", lines[0] + 1) : t("linesSelected", lines[0] + 1, lines[1] + 1);
-    return html`
-      <div class="head">
-        <button class="b small quiet icon narrow-only" aria-label=${t("back")} @click=${() => { this.isOpen = false; }}>${icon("back")}</button>
+    const name = this.#name(shown.path);
+    const size = shown.size.toLocaleString();
+    const lines = this.confirmed ? linesOf(this.confirmed) : null;
+    const where =
+      !this.confirmed || shown.text === null
+        ? ""
+        : !lines
+          ? t("cursorAt", this.confirmed[0] + 1)
+          : lines[0] === lines[1]
+            ? t("lineSelected", lines[0] + 1)
+            : t("linesSelected", lines[0] + 1, lines[1] + 1);
+    return html` <div class="head">
+        <button
+          class="b small quiet icon narrow-only"
+          aria-label=${t("back")}
+          @click=${() => {
+            this.isOpen = false;
+          }}
+        >
+          ${icon("back")}
+        </button>
         <code class="cut" dir="auto">${name}</code>
         <span class="grow"></span>
         ${shown.text === null ? nothing : html`<button class="b small" @click=${() => void this.#mention()}>${t("mention")} <kbd>m</kbd></button>`}
       </div>
-      ${shown.text === null ? html`<div class="empty big"><p>${t(shown.why === "binary" ? "binaryFile" : "largeFile", name, size)}</p></div>`
-        : html`<isthmus-file .text=${shown.text} .path=${shown.path} .state=${shown.state} .selection=${shown.selection} @selected=${this.#selected} @key=${this.#key}></isthmus-file>`}
-      <div class="file-foot"><span role="status">${this.said || where}</span>${this.problem ? html`<span class="del" role="alert">${this.problem}</span>` : nothing}</div>`;
+      ${
+        shown.text === null
+          ? html`<div class="empty big">
+              <p>${t(shown.why === "binary" ? "binaryFile" : "largeFile", name, size)}</p>
+            </div>`
+          : html`<isthmus-file
+              .text=${shown.text}
+              .path=${shown.path}
+              .state=${shown.state}
+              .selection=${shown.selection}
+              @selected=${this.#selected}
+              @key=${this.#key}
+            ></isthmus-file>`
+      }
+      <div class="file-foot">
+        <span role="status">${this.said || where}</span
+        >${this.problem ? html`<span class="del" role="alert">${this.problem}</span>` : nothing}
+      </div>`;
   }
 
   /** Open the first file of the list, once it is that of what was typed. */
@@ -290,7 +395,9 @@ export class FilesPage extends PageElement {
     else if (key === "x" && this.shown) void this.#leave(this.shown.path);
     else if (key === "Escape") {
       this.isOpen = false;
-      void this.updateComplete.then(() => (this.querySelector<HTMLElement>(".file.on .cover") ?? this.querySelector<HTMLElement>(".find input"))?.focus());
+      void this.updateComplete.then(() =>
+        (this.querySelector<HTMLElement>(".file.on .cover") ?? this.querySelector<HTMLElement>(".find input"))?.focus(),
+      );
     } else if (key === "/") {
       this.isOpen = false;
       void this.updateComplete.then(() => this.querySelector<HTMLElement>(".find input")?.focus());
@@ -298,14 +405,17 @@ export class FilesPage extends PageElement {
   }
 
   #press = (event: KeyboardEvent): void => {
-    const field = this.querySelector<HTMLInputElement>(".find input"), isInField = field !== null && event.target === field;
-    const step = event.key === "ArrowDown" || event.key === "j" ? 1 : event.key === "ArrowUp" || event.key === "k" ? -1 : 0;
+    const field = this.querySelector<HTMLInputElement>(".find input");
+    const isInField = field !== null && event.target === field;
+    const step =
+      event.key === "ArrowDown" || event.key === "j" ? 1 : event.key === "ArrowUp" || event.key === "k" ? -1 : 0;
     if (isInField && (event.key === "ArrowDown" || event.key === "Enter") && !event.isComposing) {
       if (event.key === "Enter") this.#enter();
       else this.querySelector<HTMLElement>(".file .cover")?.focus();
     } else if (!isForPage(event)) return;
     else if (step) {
-      const rows = [...this.querySelectorAll<HTMLElement>(".file .cover")], at = rows.indexOf(document.activeElement as HTMLElement);
+      const rows = [...this.querySelectorAll<HTMLElement>(".file .cover")];
+      const at = rows.indexOf(document.activeElement as HTMLElement);
       if (at <= 0 && event.key === "ArrowUp") field?.focus();
       else rows[Math.max(0, Math.min(rows.length - 1, at + step))]?.focus();
     } else if (["m", "x", "/", "Escape"].includes(event.key)) this.#act(event.key);

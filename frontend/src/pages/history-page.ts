@@ -15,7 +15,11 @@ import { PAGE } from "../place.ts";
 const PAUSE_MS = 200;
 
 const STATES: [StateName, () => string][] = [
-  ["", () => t("anyState")], ["waiting", () => t("stateWaiting")], ["working", () => t("stateWorking")], ["done", () => t("stateDone")], ["failed", () => t("stateFailed")],
+  ["", () => t("anyState")],
+  ["waiting", () => t("stateWaiting")],
+  ["working", () => t("stateWorking")],
+  ["done", () => t("stateDone")],
+  ["failed", () => t("stateFailed")],
 ];
 
 /** All tasks of the user, changed last first, with a search over all of them. */
@@ -56,11 +60,14 @@ export class HistoryPage extends PageElement {
       this.problem = "";
       return;
     }
-    this.#timer = window.setTimeout(() => {
-      this.search?.stop();
-      this.search = new HistorySearch(words, this.#state, () => this.requestUpdate());
-      this.#more();
-    }, this.search ? PAUSE_MS : 0);
+    this.#timer = window.setTimeout(
+      () => {
+        this.search?.stop();
+        this.search = new HistorySearch(words, this.#state, () => this.requestUpdate());
+        this.#more();
+      },
+      this.search ? PAUSE_MS : 0,
+    );
   }
 
   /** The server, or its journal, is there again: go on with a search that has failed. */
@@ -72,17 +79,39 @@ export class HistoryPage extends PageElement {
     const search = this.search;
     this.problem = "";
     search?.more().catch((error: unknown) => {
-      if (search === this.search) this.problem = error instanceof ApiError && error.status !== 0 ? visibleLine(error.message, 300) : t("noReach");
+      if (search === this.search)
+        this.problem = error instanceof ApiError && error.status !== 0 ? visibleLine(error.message, 300) : t("noReach");
     });
   }
 
   override render() {
     return html`<main class="pane surface span">
-      <div class="head"><h1>${t("history")}</h1><div class="filters">
-        <input class="field" type="search" placeholder=${t("searchHistory")} aria-label=${t("searchHistory")} maxlength="200"
-          @input=${(event: Event) => { this.#words = (event.target as HTMLInputElement).value; this.#seek(); }} />
-        <select class="field" aria-label=${t("state")} @change=${(event: Event) => { this.#state = (event.target as HTMLSelectElement).value as StateName; this.#seek(); }}>
-          ${STATES.map(([name, words]) => html`<option value=${name}>${words()}</option>`)}</select></div></div>
+      <div class="head">
+        <h1>${t("history")}</h1>
+        <div class="filters">
+          <input
+            class="field"
+            type="search"
+            placeholder=${t("searchHistory")}
+            aria-label=${t("searchHistory")}
+            maxlength="200"
+            @input=${(event: Event) => {
+              this.#words = (event.target as HTMLInputElement).value;
+              this.#seek();
+            }}
+          />
+          <select
+            class="field"
+            aria-label=${t("state")}
+            @change=${(event: Event) => {
+              this.#state = (event.target as HTMLSelectElement).value as StateName;
+              this.#seek();
+            }}
+          >
+            ${STATES.map(([name, words]) => html`<option value=${name}>${words()}</option>`)}
+          </select>
+        </div>
+      </div>
       ${this.search ? this.#found(this.search) : this.#all()}
     </main>`;
   }
@@ -91,37 +120,67 @@ export class HistoryPage extends PageElement {
     const tasks = this.store.tasks;
     return html`<ul class="scroll rows">
       ${tasks.map((task) => this.#row(task, ""))}
-      ${!tasks.length && this.store.isLoaded ? html`<li class="empty"><p>${t("emptyHistory")}</p><p class="t3">${t("emptyHistoryNext")}</p></li>` : nothing}
+      ${
+        !tasks.length && this.store.isLoaded
+          ? html`<li class="empty">
+              <p>${t("emptyHistory")}</p>
+              <p class="t3">${t("emptyHistoryNext")}</p>
+            </li>`
+          : nothing
+      }
       ${this.store.hasMore ? html`<li class="center"><button class="b small" @click=${() => void this.store.more()}>${t("more")}</button></li>` : nothing}
     </ul>`;
   }
 
   #found(search: HistorySearch) {
     if (search.hasResults) this.#hits = search.hits;
-    const hits = this.#hits, { searched, total, isRunning, isDone } = search, [found, looked, all] = [hits.length, searched, total].map((count) => count.toLocaleString());
-    const said = isRunning ? (total ? t("searching", looked ?? "", all ?? "") : t("connecting")) : isDone ? t("foundAll", found ?? "", all ?? "") : t("foundSome", found ?? "", looked ?? "", all ?? "");
+    const hits = this.#hits;
+    const { searched, total, isRunning, isDone } = search;
+    const [found, looked, all] = [hits.length, searched, total].map((count) => count.toLocaleString());
+    const said = isRunning
+      ? total
+        ? t("searching", looked ?? "", all ?? "")
+        : t("connecting")
+      : isDone
+        ? t("foundAll", found ?? "", all ?? "")
+        : t("foundSome", found ?? "", looked ?? "", all ?? "");
     return html`${this.problem ? html`<p class="problem" role="alert">${this.problem}</p>` : html`<p class="progress" role="status">${said}</p>`}
-    <ul class="scroll rows">
-      ${hits.map((hit) => this.#row(this.store.rows.get(hit.id) ?? { ...hit, changedAt: hit.changed * 1000 }, hit.prompt))}
-      ${isDone && !hits.length ? html`<li class="empty"><p>${t("noneFound")}</p></li>` : nothing}
-      ${!isDone && !isRunning ? html`<li class="center"><button class="b small" @click=${() => this.#more()}>${t("searchOn")}</button></li>` : nothing}
-    </ul>`;
+      <ul class="scroll rows">
+        ${hits.map((hit) => this.#row(this.store.rows.get(hit.id) ?? { ...hit, changedAt: hit.changed * 1000 }, hit.prompt))}
+        ${isDone && !hits.length ? html`<li class="empty"><p>${t("noneFound")}</p></li>` : nothing}
+        ${!isDone && !isRunning ? html`<li class="center"><button class="b small" @click=${() => this.#more()}>${t("searchOn")}</button></li>` : nothing}
+      </ul>`;
   }
 
   #row(task: Pick<TaskRow, "id" | "title" | "state" | "workspace" | "changedAt">, prompt: Hit["prompt"]) {
-    return html`<li class="row beside"><a class="line grow" href="${PAGE}task/${task.id}">${stateMark(task.state)}
-      <span class="hit"><span class="cut" dir="auto">${visibleLine(task.title, 200) || task.id}</span>${prompt ? html`<span class="t3 xs cut" dir="auto">${visibleLine(prompt, 200)}</span>` : nothing}</span>
-      <span class="t3 xs cut wide-only" dir="auto">${visible(task.workspace)}</span>
-      <time class="t3 xs num">${age(task.changedAt, this.now)}</time></a>
-      <a class="b small quiet icon" href="${PAGE}diff/${task.id}" aria-label="${t("sessionDiff")}: ${visibleLine(task.title, 60)}" title=${t("sessionDiff")}>${icon("sides")}</a></li>`;
+    return html`<li class="row beside">
+      <a class="line grow" href="${PAGE}task/${task.id}"
+        >${stateMark(task.state)}
+        <span class="hit"
+          ><span class="cut" dir="auto">${visibleLine(task.title, 200) || task.id}</span
+          >${prompt ? html`<span class="t3 xs cut" dir="auto">${visibleLine(prompt, 200)}</span>` : nothing}</span
+        >
+        <span class="t3 xs cut wide-only" dir="auto">${visible(task.workspace)}</span>
+        <time class="t3 xs num">${age(task.changedAt, this.now)}</time></a
+      >
+      <a
+        class="b small quiet icon"
+        href="${PAGE}diff/${task.id}"
+        aria-label="${t("sessionDiff")}: ${visibleLine(task.title, 60)}"
+        title=${t("sessionDiff")}
+        >${icon("sides")}</a
+      >
+    </li>`;
   }
 
   #press = (event: KeyboardEvent): void => {
     const field = this.querySelector<HTMLInputElement>("input");
-    if (event.target === field && event.key === "ArrowDown" && !event.isComposing) this.querySelector<HTMLElement>("a.line")?.focus();
+    if (event.target === field && event.key === "ArrowDown" && !event.isComposing)
+      this.querySelector<HTMLElement>("a.line")?.focus();
     else if (isForPage(event) && event.key === "/") field?.focus();
     else if (isForPage(event) && (event.key === "j" || event.key === "k")) {
-      const rows = [...this.querySelectorAll<HTMLElement>("a.line")], at = rows.indexOf(document.activeElement as HTMLElement);
+      const rows = [...this.querySelectorAll<HTMLElement>("a.line")];
+      const at = rows.indexOf(document.activeElement as HTMLElement);
       rows[Math.max(0, Math.min(rows.length - 1, at + (event.key === "j" ? 1 : -1)))]?.focus();
     } else return;
     event.preventDefault();

@@ -33,7 +33,9 @@ const keyOf = (question: Question): string => `${question.task.id}/${question.ca
 function sourceOf(item: Item | undefined): string {
   if (item?.review) return item.review.kind === "review" ? item.review.source : "";
   const question = item?.question;
-  return question?.call.confirmation_request?.file_edit_details && !isForm(question.call) ? `task ${question.task.id}` : "";
+  return question?.call.confirmation_request?.file_edit_details && !isForm(question.call)
+    ? `task ${question.task.id}`
+    : "";
 }
 
 /** All that waits for the user. What is answered stays in its place, grey, until the page is left. */
@@ -65,7 +67,8 @@ export class InboxPage extends PageElement {
 
   override willUpdate(): void {
     const waiting = new Map<string, Item>();
-    for (const question of this.store.questions) waiting.set(keyOf(question), { key: keyOf(question), question, isAnswered: false });
+    for (const question of this.store.questions)
+      waiting.set(keyOf(question), { key: keyOf(question), question, isAnswered: false });
     for (const review of this.reviews.waiting) waiting.set(review.key, { key: review.key, review, isAnswered: false });
     for (const item of this.#shown) {
       const found = waiting.get(item.key);
@@ -79,40 +82,107 @@ export class InboxPage extends PageElement {
     this.#shown = this.#shown.length ? [...this.#shown, ...added.reverse()] : added;
     const next = this.#shown.find((item) => !item.isAnswered);
     if (this.chosen !== this.#kept) this.#kept = "";
-    if (!this.#shown.some((item) => item.key === this.chosen && (!item.isAnswered || item.key === this.#kept || (item.review && !next)))) {
+    if (
+      !this.#shown.some(
+        (item) => item.key === this.chosen && (!item.isAnswered || item.key === this.#kept || (item.review && !next)),
+      )
+    ) {
       if (!next) this.isOpen = false;
       this.chosen = next?.key ?? "";
     }
   }
 
   override render() {
-    const open = this.#shown.filter((item) => !item.isAnswered), answered = this.#shown.filter((item) => item.isAnswered);
+    const open = this.#shown.filter((item) => !item.isAnswered);
+    const answered = this.#shown.filter((item) => item.isAnswered);
     const chosen = this.#shown.find((item) => item.key === this.chosen);
     return html`<main class="contents">
       <section class="pane inbox ${this.isOpen ? "behind" : ""}" aria-label=${t("inbox")}>
-        <div class="head"><h1>${t("inbox")}</h1><span class="t2 sm">${open.length ? t("wait", open.length) : nothing}</span></div>
+        <div class="head">
+          <h1>${t("inbox")}</h1>
+          <span class="t2 sm">${open.length ? t("wait", open.length) : nothing}</span>
+        </div>
         <ul class="scroll">
-          ${open.map((item) => this.#anyRow(item))}
-          ${this.#written()}
+          ${open.map((item) => this.#anyRow(item))} ${this.#written()}
           ${answered.length ? html`<li class="sect">${t("answeredElsewhere")}</li>` : nothing}
           ${answered.map((item) => this.#anyRow(item))}
-          ${!this.#shown.length && !this.reviews.written.length && this.#isLoaded ? html`<li class="empty"><p>${t("emptyInbox")}</p><p class="t3">${t("emptyInboxNext")}</p></li>` : nothing}
+          ${
+            !this.#shown.length && !this.reviews.written.length && this.#isLoaded
+              ? html`<li class="empty">
+                  <p>${t("emptyInbox")}</p>
+                  <p class="t3">${t("emptyInboxNext")}</p>
+                </li>`
+              : nothing
+          }
         </ul>
       </section>
       <section class="pane surface ${this.isOpen ? "" : "behind"}" aria-label=${t("question")}>
-        ${this.all ? this.#allFiles(this.all) : chosen?.review ? this.#review(chosen.review, chosen.isAnswered, open) : chosen?.question && (!chosen.isAnswered || chosen.key === this.#kept) ? html`
-          <div class="head">
-            <button class="b small quiet icon narrow-only" aria-label=${t("back")} @click=${() => { this.isOpen = false; }}>${icon("back")}</button>
-            <a class="cut" href="${PAGE}task/${chosen.question.task.id}" dir="auto">${visibleLine(chosen.question.task.title) || t("tasks")}</a>
-            ${chosen.isAnswered ? html`<span class="right">${open.length ? html`<button class="b small" @click=${() => { this.#choose(open[0]); }}>${t("nextOne")} <kbd>j</kbd></button>` : nothing}</span>` : html`
-            <span class="pill acc">${t("waits")} · ${age(chosen.question.task.changedAt, this.now)}</span>
-            <span class="right row">${this.#allButton(chosen)}<span class="xs t3 num">${open.findIndex((item) => item.key === this.chosen) + 1} / ${open.length}</span></span>`}
-          </div>
-          <isthmus-question .call=${chosen.question.call} .taskId=${chosen.question.task.id} .workspace=${chosen.question.task.workspace}
-            ?isOff=${!this.store.isReached} ?takesKeys=${true} ?hasEnded=${chosen.isAnswered} .answered=${chosen.answered}
-            @answering=${this.#answering} @failed=${this.#failed} @sent=${() => this.store.refresh()}></isthmus-question>`
-        : html`<div class="empty big"><p>${this.#shown.length ? t("chooseQuestion") : this.#isLoaded ? t("emptyInbox") : t("connecting")}</p>${this.#agents()}</div>`}
-      </section></main>`;
+        ${
+          this.all
+            ? this.#allFiles(this.all)
+            : chosen?.review
+              ? this.#review(chosen.review, chosen.isAnswered, open)
+              : chosen?.question && (!chosen.isAnswered || chosen.key === this.#kept)
+                ? html` <div class="head">
+                      <button
+                        class="b small quiet icon narrow-only"
+                        aria-label=${t("back")}
+                        @click=${() => {
+                          this.isOpen = false;
+                        }}
+                      >
+                        ${icon("back")}
+                      </button>
+                      <a class="cut" href="${PAGE}task/${chosen.question.task.id}" dir="auto"
+                        >${visibleLine(chosen.question.task.title) || t("tasks")}</a
+                      >
+                      ${
+                        chosen.isAnswered
+                          ? html`<span class="right"
+                              >${
+                                open.length
+                                  ? html`<button
+                                      class="b small"
+                                      @click=${() => {
+                                        this.#choose(open[0]);
+                                      }}
+                                    >
+                                      ${t("nextOne")} <kbd>j</kbd>
+                                    </button>`
+                                  : nothing
+                              }</span
+                            >`
+                          : html` <span class="pill acc"
+                                >${t("waits")} · ${age(chosen.question.task.changedAt, this.now)}</span
+                              >
+                              <span class="right row"
+                                >${this.#allButton(chosen)}<span class="xs t3 num"
+                                  >${open.findIndex((item) => item.key === this.chosen) + 1} / ${open.length}</span
+                                ></span
+                              >`
+                      }
+                    </div>
+                    <isthmus-question
+                      .call=${chosen.question.call}
+                      .taskId=${chosen.question.task.id}
+                      .workspace=${chosen.question.task.workspace}
+                      ?isOff=${!this.store.isReached}
+                      ?takesKeys=${true}
+                      ?hasEnded=${chosen.isAnswered}
+                      .answered=${chosen.answered}
+                      @answering=${this.#answering}
+                      @failed=${this.#failed}
+                      @sent=${() => this.store.refresh()}
+                    ></isthmus-question>`
+                : html`<div class="empty big">
+                    <p>
+                      ${this.#shown.length ? t("chooseQuestion") : this.#isLoaded ? t("emptyInbox") : t("connecting")}
+                    </p>
+                    ${this.#agents()}
+                  </div>`
+        }
+      </section>
+    </main>`;
   }
 
   #answering = (event: CustomEvent<string>): void => {
@@ -149,27 +219,63 @@ export class InboxPage extends PageElement {
   }
 
   #review(item: Waiting, hasEnded: boolean, open: Item[]) {
-    return html`
-      <div class="head">
-        <button class="b small quiet icon narrow-only" aria-label=${t("back")} @click=${() => { this.isOpen = false; }}>${icon("back")}</button>
+    return html` <div class="head">
+        <button
+          class="b small quiet icon narrow-only"
+          aria-label=${t("back")}
+          @click=${() => {
+            this.isOpen = false;
+          }}
+        >
+          ${icon("back")}
+        </button>
         <span class="cut" dir="auto">${visibleLine(item.agent, 80)}</span>
         ${hasEnded ? nothing : html`<span class="pill acc">${t("waits")} · ${age(item.at, this.now)}</span>`}
         ${hasEnded ? nothing : html`<span class="right">${this.#allButton(open.find((other) => other.key === item.key))}</span>`}
-        <span class="${hasEnded ? "right" : ""} xs t3 num">${hasEnded ? (open.length ? html`<button class="b small" @click=${() => { this.#choose(open[0]); }}>${t("nextOne")} <kbd>j</kbd></button>` : nothing)
-          : `${open.findIndex((other) => other.key === item.key) + 1} / ${open.length}`}</span>
+        <span class="${hasEnded ? "right" : ""} xs t3 num"
+          >${
+            hasEnded
+              ? open.length
+                ? html`<button
+                    class="b small"
+                    @click=${() => {
+                      this.#choose(open[0]);
+                    }}
+                  >
+                    ${t("nextOne")} <kbd>j</kbd>
+                  </button>`
+                : nothing
+              : `${open.findIndex((other) => other.key === item.key) + 1} / ${open.length}`
+          }</span
+        >
       </div>
-      <isthmus-review .item=${item} .outcome=${this.reviews.outcome(item.key)} ?hasEnded=${hasEnded} ?isOff=${!this.reviews.isReached} ?takesKeys=${true} @ended=${this.#ended}></isthmus-review>`;
+      <isthmus-review
+        .item=${item}
+        .outcome=${this.reviews.outcome(item.key)}
+        ?hasEnded=${hasEnded}
+        ?isOff=${!this.reviews.isReached}
+        ?takesKeys=${true}
+        @ended=${this.#ended}
+      ></isthmus-review>`;
   }
 
   /** What was written without a review: nothing waits for an answer, so it is not counted. */
   #written() {
     const { written } = this.reviews;
-    return written.length ? html`<li class="sect">${t("writtenSection")}</li>${written.map(({ id, folders, written: { agents, files, since } }) => {
-      const names = agents.map((name) => visibleLine(name, 60)).join(", ") || t("anAgent");
-      return html`<li class="item"><a class="cover" href="${PAGE}written/${id}">
-        <span class="what">${files === 1 ? t("wroteFile", names, clock(since)) : t("wroteFiles", names, files, clock(since))}</span>
-        <span class="peek cut" dir="auto">${visible(folders[0] ?? "")}</span></a></li>`;
-    })}` : nothing;
+    return written.length
+      ? html`<li class="sect">${t("writtenSection")}</li>
+          ${written.map(({ id, folders, written: { agents, files, since } }) => {
+            const names = agents.map((name) => visibleLine(name, 60)).join(", ") || t("anAgent");
+            return html`<li class="item">
+              <a class="cover" href="${PAGE}written/${id}">
+                <span class="what"
+                  >${files === 1 ? t("wroteFile", names, clock(since)) : t("wroteFiles", names, files, clock(since))}</span
+                >
+                <span class="peek cut" dir="auto">${visible(folders[0] ?? "")}</span></a
+              >
+            </li>`;
+          })}`
+      : nothing;
   }
 
   /** The open edits of the same agent or task as an item. */
@@ -180,7 +286,9 @@ export class InboxPage extends PageElement {
 
   #allButton(item: Item | undefined) {
     const count = this.#groupOf(item).length;
-    return count > 1 ? html`<button class="b small" @click=${this.#openAll}>${t("allOf", count)} <kbd>⇧A</kbd></button>` : nothing;
+    return count > 1
+      ? html`<button class="b small" @click=${this.#openAll}>${t("allOf", count)} <kbd>⇧A</kbd></button>`
+      : nothing;
   }
 
   #openAll = (): void => {
@@ -191,19 +299,31 @@ export class InboxPage extends PageElement {
   };
 
   #allFiles(all: Item[]) {
-    const questions = all.flatMap((item) => item.question ?? []), reviews = all.flatMap((item) => item.review ?? []);
-    const close = (): void => { this.all = undefined; };
+    const questions = all.flatMap((item) => item.question ?? []);
+    const reviews = all.flatMap((item) => item.review ?? []);
+    const close = (): void => {
+      this.all = undefined;
+    };
     return html`<div class="head">
         <button class="b small quiet icon" aria-label=${t("back")} @click=${close}>${icon("back")}</button>
         <span class="cut" dir="auto">${visibleLine(reviews[0]?.agent ?? questions[0]?.task.title ?? "", 80)}</span>
       </div>
-      <isthmus-all .questions=${questions} .reviews=${reviews} .name=${reviews[0]?.agent ?? questions[0]?.task.title ?? ""} ?takesKeys=${true}
-        ?isOff=${questions.length ? !this.store.isReached : !this.reviews.isReached} @closed=${close} @sent=${() => this.store.refresh()} @ended=${this.#ended}></isthmus-all>`;
+      <isthmus-all
+        .questions=${questions}
+        .reviews=${reviews}
+        .name=${reviews[0]?.agent ?? questions[0]?.task.title ?? ""}
+        ?takesKeys=${true}
+        ?isOff=${questions.length ? !this.store.isReached : !this.reviews.isReached}
+        @closed=${close}
+        @sent=${() => this.store.refresh()}
+        @ended=${this.#ended}
+      ></isthmus-all>`;
   }
 
   /** After an own answer the next one is shown; what ended elsewhere stays, with who ended it. */
   #ended = (event: CustomEvent<{ key: string; outcome: Outcome | null; isLate: boolean }>): void => {
-    const { key, outcome, isLate } = event.detail, item = this.#shown.find((one) => one.key === key);
+    const { key, outcome, isLate } = event.detail;
+    const item = this.#shown.find((one) => one.key === key);
     if (item) item.isAnswered = true;
     this.#kept = isLate || outcome?.problem ? key : "";
     if (outcome) this.reviews.note(outcome);
@@ -219,29 +339,67 @@ export class InboxPage extends PageElement {
     const { review, question, isAnswered } = item;
     if (!review) return question ? this.#row(item.key, question, isAnswered, item.answered?.by ?? "") : nothing;
     const isChosen = item.key === this.chosen;
-    const what = review.kind === "review" ? `${t(review.isNew ? "create" : "change")} ${shownPath(review.about, folderOf(review))}` : visibleLine(review.about, 160);
-    return html`<li class="item ${isChosen ? "on" : ""} ${isAnswered ? "done" : ""}" aria-current=${isChosen ? "true" : nothing}>
-      <button class="cover" @click=${() => { this.all = undefined; this.chosen = item.key; this.#kept = isAnswered ? item.key : ""; this.isOpen = true; }}>
-        <span class="from"><b class="cut" dir="auto">${visibleLine(review.agent, 80)}</b><time>${age(review.at, this.now)}</time></span>
+    const what =
+      review.kind === "review"
+        ? `${t(review.isNew ? "create" : "change")} ${shownPath(review.about, folderOf(review))}`
+        : visibleLine(review.about, 160);
+    return html`<li
+      class="item ${isChosen ? "on" : ""} ${isAnswered ? "done" : ""}"
+      aria-current=${isChosen ? "true" : nothing}
+    >
+      <button
+        class="cover"
+        @click=${() => {
+          this.all = undefined;
+          this.chosen = item.key;
+          this.#kept = isAnswered ? item.key : "";
+          this.isOpen = true;
+        }}
+      >
+        <span class="from"
+          ><b class="cut" dir="auto">${visibleLine(review.agent, 80)}</b><time>${age(review.at, this.now)}</time></span
+        >
         <span class="what cut" dir="auto">${what}</span>
-        <span class="peek cut" dir="auto">${isAnswered ? outcomeText(this.reviews.outcome(item.key)) : visible(folderOf(review))}</span>
-      </button></li>`;
+        <span class="peek cut" dir="auto"
+          >${isAnswered ? outcomeText(this.reviews.outcome(item.key)) : visible(folderOf(review))}</span
+        >
+      </button>
+    </li>`;
   }
 
   #row(key: string, { task, call }: Question, isAnswered: boolean, by: string) {
-    const facts = factsOf(call, task.workspace), diff = call.confirmation_request?.file_edit_details;
+    const facts = factsOf(call, task.workspace);
+    const diff = call.confirmation_request?.file_edit_details;
     const isChosen = key === this.chosen && !isAnswered;
-    return html`<li class="item ${isChosen ? "on" : ""} ${isAnswered ? "done" : ""}" aria-current=${isChosen ? "true" : nothing}>
-      <button class="cover" ?disabled=${isAnswered} @click=${() => { this.all = undefined; this.chosen = key; this.isOpen = true; }}>
-        <span class="from"><b class="cut" dir="auto">${visibleLine(task.title, 80)}</b><time>${age(task.changedAt, this.now)}</time></span>
+    return html`<li
+      class="item ${isChosen ? "on" : ""} ${isAnswered ? "done" : ""}"
+      aria-current=${isChosen ? "true" : nothing}
+    >
+      <button
+        class="cover"
+        ?disabled=${isAnswered}
+        @click=${() => {
+          this.all = undefined;
+          this.chosen = key;
+          this.isOpen = true;
+        }}
+      >
+        <span class="from"
+          ><b class="cut" dir="auto">${visibleLine(task.title, 80)}</b
+          ><time>${age(task.changedAt, this.now)}</time></span
+        >
         <span class="what cut" dir="auto">${facts.verb} ${facts.object}</span>
-        <span class="peek cut" dir="auto">${by ? t("answered", visibleLine(by, 60)) : html`${diff ? countsOf(diff) : nothing} ${facts.touches}`}</span>
-      </button></li>`;
+        <span class="peek cut" dir="auto"
+          >${by ? t("answered", visibleLine(by, 60)) : html`${diff ? countsOf(diff) : nothing} ${facts.touches}`}</span
+        >
+      </button>
+    </li>`;
   }
 
   #press = (event: KeyboardEvent): void => {
     if (this.all || !isForPage(event)) return;
-    const open = this.#shown.filter((item) => !item.isAnswered), at = open.findIndex((item) => item.key === this.chosen);
+    const open = this.#shown.filter((item) => !item.isAnswered);
+    const at = open.findIndex((item) => item.key === this.chosen);
     if (event.key === "j" || event.key === "k") {
       this.#choose(open[Math.max(0, Math.min(open.length - 1, at + (event.key === "j" ? 1 : -1)))]);
     } else if (event.key === "A") this.#openAll();

@@ -28,20 +28,39 @@ export class NewPage extends PageElement {
   }
 
   override render() {
-    const known = [...new Set([...this.session.workspaces, ...this.store.tasks.map((task) => task.workspace)])].filter(Boolean).slice(0, 30);
+    const known = [...new Set([...this.session.workspaces, ...this.store.tasks.map((task) => task.workspace)])]
+      .filter(Boolean)
+      .slice(0, 30);
     this.folder ||= known[0] ?? "";
     if (this.folder) this.#status.look({ workspace: this.folder }, "");
-    return html`<main class="pane surface span"><div class="head"><h1>${t("newTask")}</h1></div>
-      <div class="center-page"><div class="col">
-        <label class="t2 sm row">${t("folder")}
-          <select class="field grow" @change=${(event: Event) => { this.folder = (event.target as HTMLSelectElement).value; }}>
-            ${known.map((folder) => html`<option value=${folder} ?selected=${folder === this.folder}>${visible(folder)}</option>`)}
-          </select></label>
-        ${this.folder ? html`<isthmus-trust .workspace=${this.folder} ?takesKeys=${true}></isthmus-trust>` : nothing}
-        ${this.problem ? html`<p class="problem" role="alert">${this.problem}</p>` : nothing}
-        <isthmus-prompt .hint=${t("promptHint")} ?isBusy=${this.isSending} draftKey="draft:new" .workspace=${this.folder} .status=${this.#status.status}
-          @written=${(event: CustomEvent<Written>) => void this.#write(event.detail)}></isthmus-prompt>
-      </div></div></main>`;
+    return html`<main class="pane surface span">
+      <div class="head"><h1>${t("newTask")}</h1></div>
+      <div class="center-page">
+        <div class="col">
+          <label class="t2 sm row"
+            >${t("folder")}
+            <select
+              class="field grow"
+              @change=${(event: Event) => {
+                this.folder = (event.target as HTMLSelectElement).value;
+              }}
+            >
+              ${known.map((folder) => html`<option value=${folder} ?selected=${folder === this.folder}>${visible(folder)}</option>`)}
+            </select></label
+          >
+          ${this.folder ? html`<isthmus-trust .workspace=${this.folder} ?takesKeys=${true}></isthmus-trust>` : nothing}
+          ${this.problem ? html`<p class="problem" role="alert">${this.problem}</p>` : nothing}
+          <isthmus-prompt
+            .hint=${t("promptHint")}
+            ?isBusy=${this.isSending}
+            draftKey="draft:new"
+            .workspace=${this.folder}
+            .status=${this.#status.status}
+            @written=${(event: CustomEvent<Written>) => void this.#write(event.detail)}
+          ></isthmus-prompt>
+        </div>
+      </div>
+    </main>`;
   }
 
   async #write(written: Written): Promise<void> {

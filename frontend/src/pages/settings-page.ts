@@ -19,9 +19,14 @@ export class SettingsPage extends PageElement {
 
   override connectedCallback(): void {
     super.connectedCallback();
-    api<Shown>("GET", "settings").then((shown) => { this.shown = shown; }, (error: unknown) => {
-      this.problem = error instanceof ApiError && error.status !== 0 ? visibleLine(error.message, 300) : t("noReach");
-    });
+    api<Shown>("GET", "settings").then(
+      (shown) => {
+        this.shown = shown;
+      },
+      (error: unknown) => {
+        this.problem = error instanceof ApiError && error.status !== 0 ? visibleLine(error.message, 300) : t("noReach");
+      },
+    );
   }
 
   override render() {
@@ -30,13 +35,57 @@ export class SettingsPage extends PageElement {
       <div class="head"><h1>${t("settings")}</h1></div>
       <div class="scroll listing">
         ${this.problem ? html`<p class="problem" role="alert">${this.problem}</p>` : nothing}
-        ${!shown ? nothing : html`
-          <section><h2>${t("settingsFiles")}</h2>
-            ${shown.files.length ? html`<ul>${shown.files.map((path) => html`<li><code dir="auto">${visible(path)}</code></li>`)}</ul>` : html`<p class="t2">${t("noSettingsFile")}</p>`}</section>
-          ${shown.notes.length ? html`<section><h2>${t("notes")}</h2>${shown.notes.map((note) => html`<p class="t2" dir="auto">${visibleLine(note, 1000)}</p>`)}</section>` : nothing}
-          <section><h2>${t("inForce")}</h2><p class="t3 sm">${t("inForceText")}</p>
-            ${shown.settings.length ? html`<div class="table"><table><thead><tr><th scope="col">${t("setting")}</th><th scope="col">${t("value")}</th><th scope="col">${t("fromFile")}</th></tr></thead>
-              <tbody>${shown.settings.map((item) => html`<tr><th scope="row"><code>${visibleLine(item.key)}</code></th><td dir="auto">${visibleLine(item.value)}</td><td class="t3" dir="auto">${visibleLine(item.path)}</td></tr>`)}</tbody></table></div>` : nothing}</section>`}
+        ${
+          !shown
+            ? nothing
+            : html` <section>
+                  <h2>${t("settingsFiles")}</h2>
+                  ${
+                    shown.files.length
+                      ? html`<ul>
+                          ${shown.files.map((path) => html`<li><code dir="auto">${visible(path)}</code></li>`)}
+                        </ul>`
+                      : html`<p class="t2">${t("noSettingsFile")}</p>`
+                  }
+                </section>
+                ${
+                  shown.notes.length
+                    ? html`<section>
+                        <h2>${t("notes")}</h2>
+                        ${shown.notes.map((note) => html`<p class="t2" dir="auto">${visibleLine(note, 1000)}</p>`)}
+                      </section>`
+                    : nothing
+                }
+                <section>
+                  <h2>${t("inForce")}</h2>
+                  <p class="t3 sm">${t("inForceText")}</p>
+                  ${
+                    shown.settings.length
+                      ? html`<div class="table">
+                          <table>
+                            <thead>
+                              <tr>
+                                <th scope="col">${t("setting")}</th>
+                                <th scope="col">${t("value")}</th>
+                                <th scope="col">${t("fromFile")}</th>
+                              </tr>
+                            </thead>
+                            <tbody>
+                              ${shown.settings.map(
+                                (item) =>
+                                  html`<tr>
+                                    <th scope="row"><code>${visibleLine(item.key)}</code></th>
+                                    <td dir="auto">${visibleLine(item.value)}</td>
+                                    <td class="t3" dir="auto">${visibleLine(item.path)}</td>
+                                  </tr>`,
+                              )}
+                            </tbody>
+                          </table>
+                        </div>`
+                      : nothing
+                  }
+                </section>`
+        }
       </div>
     </main>`;
   }

@@ -77,8 +77,10 @@ export class TaskPage extends PageElement {
     this.#lost.take(this.#fold.questions, () => this.querySelector<QuestionCard>("isthmus-question")?.hasText ?? false);
     if (changed.has("now")) this.#session.tick();
     // It changes at the ends of turns.
-    const row = this.#fold.row ?? this.store.rows.get(this.taskId), rests = ENDED.has(this.#state) || this.#state === "input-required";
-    if (row && rests) this.#status.look({ contextId: row.contextId }, `${this.taskId} ${this.#state} ${this.#fold.questions.length}`);
+    const row = this.#fold.row ?? this.store.rows.get(this.taskId);
+    const rests = ENDED.has(this.#state) || this.#state === "input-required";
+    if (row && rests)
+      this.#status.look({ contextId: row.contextId }, `${this.taskId} ${this.#state} ${this.#fold.questions.length}`);
   }
 
   #begin(): void {
@@ -93,16 +95,23 @@ export class TaskPage extends PageElement {
   }
 
   #reader(): SessionReader {
-    const page = this;
+    const hasQueued = () => !!this.#queue?.messages.length;
     return {
       came: () => this.#draw(),
       turned: () => this.requestUpdate(),
       found: (contextId) => {
         this.#queue ??= new MessageQueue(contextId);
         this.requestUpdate();
-        hasCommand(["chat", "fork"], contextId).then((has) => { this.canBranch = has; }, () => undefined);
+        hasCommand(["chat", "fork"], contextId).then(
+          (has) => {
+            this.canBranch = has;
+          },
+          () => undefined,
+        );
       },
-      get mustSeeEnd() { return !!page.#queue?.messages.length; },
+      get mustSeeEnd() {
+        return hasQueued();
+      },
     };
   }
 
@@ -113,7 +122,11 @@ export class TaskPage extends PageElement {
       this.#timer = 0;
       this.version += 1;
       const begin = performance.now();
-      void this.updateComplete.then(() => this.list?.updateComplete).then(() => { this.#drawnIn = performance.now() - begin; });
+      void this.updateComplete
+        .then(() => this.list?.updateComplete)
+        .then(() => {
+          this.#drawnIn = performance.now() - begin;
+        });
     };
     this.#timer = this.#drawnIn > SLOW_MS ? window.setTimeout(draw, 4 * this.#drawnIn) : requestAnimationFrame(draw);
   }
@@ -133,52 +146,150 @@ export class TaskPage extends PageElement {
   }
 
   get #state(): TaskState {
-    return this.#fold.state === "submitted" ? (this.store.rows.get(this.taskId)?.state ?? "submitted") : this.#fold.state;
+    return this.#fold.state === "submitted"
+      ? (this.store.rows.get(this.taskId)?.state ?? "submitted")
+      : this.#fold.state;
   }
 
   override render() {
-    const fold = this.#fold, row = fold.row ?? this.store.rows.get(this.taskId);
-    const workspace = row?.workspace ?? "", isWorking = !ENDED.has(this.#state) && this.#state !== "input-required";
-    const questions = fold.questions, lost = this.#lost.call, question = lost ?? questions[0], isOver = ENDED.has(this.#state);
+    const fold = this.#fold;
+    const row = fold.row ?? this.store.rows.get(this.taskId);
+    const workspace = row?.workspace ?? "";
+    const isWorking = !ENDED.has(this.#state) && this.#state !== "input-required";
+    const questions = fold.questions;
+    const lost = this.#lost.call;
+    const question = lost ?? questions[0];
+    const isOver = ENDED.has(this.#state);
     this.#rows = {
-      now: this.now, workspace, asking: new Set(questions.map((question) => question.tool_call_id)), open: this.open,
-      set: (key, isOpen) => this.#set(key, isOpen), toggle: (item) => void this.#toggle(item),
-      rests: isOver && !this.isSending && this.asked === undefined, canBranch: this.canBranch && !row?.parent,
-      rewind: (item) => void this.#askRewind(item), branch: (item) => void this.#branch(item),
+      now: this.now,
+      workspace,
+      asking: new Set(questions.map((question) => question.tool_call_id)),
+      open: this.open,
+      set: (key, isOpen) => this.#set(key, isOpen),
+      toggle: (item) => void this.#toggle(item),
+      rests: isOver && !this.isSending && this.asked === undefined,
+      canBranch: this.canBranch && !row?.parent,
+      rewind: (item) => void this.#askRewind(item),
+      branch: (item) => void this.#branch(item),
     };
-    return html`
-      <main class="pane surface">
+    return html` <main class="pane surface">
         <div class="head">
           ${stateMark(this.#state)}
           <h1 class="cut" dir="auto">${visibleLine(row?.title ?? "", 200)}</h1>
           <span class="xs t3 cut wide-only" dir="auto">${visible(workspace)}</span>
-          <span class="right row">${row && !row.parent ? html`<a class="b small quiet wide-only" href="${PAGE}diff/${this.taskId}">${icon("sides")}${t("sessionDiffShort")} <kbd>d</kbd></a>` : nothing}
+          <span class="right row"
+            >${row && !row.parent ? html`<a class="b small quiet wide-only" href="${PAGE}diff/${this.taskId}">${icon("sides")}${t("sessionDiffShort")} <kbd>d</kbd></a>` : nothing}
             ${isOver ? nothing : html`<button class="b small" @click=${() => void this.#stop()}>${icon("stop")}${t("stop")} <kbd class="wide-only">esc esc</kbd></button>`}
-            <button class="b small quiet aside-only" aria-expanded=${this.hasAside} aria-controls="aside" @click=${() => { this.hasAside = !this.hasAside; }}>${t("details")}</button></span>
+            <button
+              class="b small quiet aside-only"
+              aria-expanded=${this.hasAside}
+              aria-controls="aside"
+              @click=${() => {
+                this.hasAside = !this.hasAside;
+              }}
+            >
+              ${t("details")}
+            </button></span
+          >
         </div>
-        <isthmus-items tabindex="0" role="log" aria-live="off" aria-label=${visibleLine(row?.title ?? "", 80) || t("tasks")}
-          .items=${this.#session.items} .draw=${this.#item} .version=${`${this.version} ${this.now}`}></isthmus-items>
+        <isthmus-items
+          tabindex="0"
+          role="log"
+          aria-live="off"
+          aria-label=${visibleLine(row?.title ?? "", 80) || t("tasks")}
+          .items=${this.#session.items}
+          .draw=${this.#item}
+          .version=${`${this.version} ${this.now}`}
+        ></isthmus-items>
         ${this.#banner()}
-        ${question ? html`<isthmus-question class="docked" .call=${question} .taskId=${this.taskId} .workspace=${workspace}
-            ?hasEnded=${lost !== undefined} .answered=${lost && fold.answers.get(lost.tool_call_id)}
-            ?isOff=${this.#session.stream.is !== "live"} ?takesKeys=${true} @sent=${() => this.store.refresh()}
-            @answering=${() => { this.#lost.answering(); }} @failed=${this.#failed}></isthmus-question>` : nothing}
-        ${lost ? html`<div class="docked actions"><button class="b small" @click=${this.#closeLost}>${t("close")} <kbd>esc</kbd></button></div>` : nothing}
-        ${this.asked ? html`<isthmus-rewind class="docked" .what=${this.asked.what} .files=${this.asked.files}
-            @agreed=${() => void this.#rewind(this.asked?.checkpoint ?? "")} @closed=${() => { this.asked = undefined; this.list?.focus(); }}></isthmus-rewind>` : nothing}
-        ${isOver && !questions[0] && !this.asked && row && !row.parent ? html`<isthmus-trust class="docked" .workspace=${workspace} .occasion=${`${this.taskId} ${this.#state}`}
-            ?takesKeys=${true}></isthmus-trust>` : nothing}
-        <div class="foot"><div class="col">
-          ${this.problem ? html`<p class="problem" role="alert">${this.problem}</p>` : nothing}
-          ${this.#queue?.messages.length ? html`<isthmus-queued .messages=${this.#queue.messages} ?isHeld=${isOver && this.#state !== "completed"} ?isBusy=${this.isSending}
-            @removed=${(event: CustomEvent<Queued>) => { this.#queue?.remove(event.detail.id); this.version += 1; }}
-            @sendnow=${(event: CustomEvent<Queued>) => void this.#sendQueued(event.detail)}></isthmus-queued>` : nothing}
-          <isthmus-prompt .hint=${isWorking ? t("promptQueued") : t("promptNext")} ?isQueueing=${isWorking} ?isBusy=${this.isSending}
-            .draftKey=${`draft:${row?.contextId ?? this.taskId}`} .contextId=${row?.contextId ?? ""} .status=${this.#status.status} @written=${(event: CustomEvent<Written>) => void this.#write(event.detail)}></isthmus-prompt>
-        </div></div>
+        ${
+          question
+            ? html`<isthmus-question
+                class="docked"
+                .call=${question}
+                .taskId=${this.taskId}
+                .workspace=${workspace}
+                ?hasEnded=${lost !== undefined}
+                .answered=${lost && fold.answers.get(lost.tool_call_id)}
+                ?isOff=${this.#session.stream.is !== "live"}
+                ?takesKeys=${true}
+                @sent=${() => this.store.refresh()}
+                @answering=${() => {
+                  this.#lost.answering();
+                }}
+                @failed=${this.#failed}
+              ></isthmus-question>`
+            : nothing
+        }
+        ${
+          lost
+            ? html`<div class="docked actions">
+                <button class="b small" @click=${this.#closeLost}>${t("close")} <kbd>esc</kbd></button>
+              </div>`
+            : nothing
+        }
+        ${
+          this.asked
+            ? html`<isthmus-rewind
+                class="docked"
+                .what=${this.asked.what}
+                .files=${this.asked.files}
+                @agreed=${() => void this.#rewind(this.asked?.checkpoint ?? "")}
+                @closed=${() => {
+                  this.asked = undefined;
+                  this.list?.focus();
+                }}
+              ></isthmus-rewind>`
+            : nothing
+        }
+        ${
+          isOver && !questions[0] && !this.asked && row && !row.parent
+            ? html`<isthmus-trust
+                class="docked"
+                .workspace=${workspace}
+                .occasion=${`${this.taskId} ${this.#state}`}
+                ?takesKeys=${true}
+              ></isthmus-trust>`
+            : nothing
+        }
+        <div class="foot">
+          <div class="col">
+            ${this.problem ? html`<p class="problem" role="alert">${this.problem}</p>` : nothing}
+            ${
+              this.#queue?.messages.length
+                ? html`<isthmus-queued
+                    .messages=${this.#queue.messages}
+                    ?isHeld=${isOver && this.#state !== "completed"}
+                    ?isBusy=${this.isSending}
+                    @removed=${(event: CustomEvent<Queued>) => {
+                      this.#queue?.remove(event.detail.id);
+                      this.version += 1;
+                    }}
+                    @sendnow=${(event: CustomEvent<Queued>) => void this.#sendQueued(event.detail)}
+                  ></isthmus-queued>`
+                : nothing
+            }
+            <isthmus-prompt
+              .hint=${isWorking ? t("promptQueued") : t("promptNext")}
+              ?isQueueing=${isWorking}
+              ?isBusy=${this.isSending}
+              .draftKey=${`draft:${row?.contextId ?? this.taskId}`}
+              .contextId=${row?.contextId ?? ""}
+              .status=${this.#status.status}
+              @written=${(event: CustomEvent<Written>) => void this.#write(event.detail)}
+            ></isthmus-prompt>
+          </div>
+        </div>
       </main>
       <aside id="aside" tabindex="0" class="aside ${this.hasAside ? "open" : ""}" aria-label=${t("details")}>
-        <isthmus-aside .status=${this.#status.status} .fold=${fold} .store=${this.store} .taskId=${this.taskId} .state=${this.#state} .version=${`${this.version} ${this.storeVersion}`}></isthmus-aside>
+        <isthmus-aside
+          .status=${this.#status.status}
+          .fold=${fold}
+          .store=${this.store}
+          .taskId=${this.taskId}
+          .state=${this.#state}
+          .version=${`${this.version} ${this.storeVersion}`}
+        ></isthmus-aside>
       </aside>`;
   }
 
@@ -189,14 +300,21 @@ export class TaskPage extends PageElement {
   }
 
   #banner() {
-    const found = this.#session.stream, { fetched } = this.#session;
+    const found = this.#session.stream;
+    const { fetched } = this.#session;
     if (found.is === "waiting") {
       const seconds = Math.max(0, Math.ceil((found.until - this.now) / 1000));
-      return html`<div class="banner" role="status">${t("reconnecting", seconds)} <button class="b small" @click=${() => this.#session.retry()}>${t("retryNow")}</button></div>`;
+      return html`<div class="banner" role="status">
+        ${t("reconnecting", seconds)}
+        <button class="b small" @click=${() => this.#session.retry()}>${t("retryNow")}</button>
+      </div>`;
     }
-    if (found.is !== "failed" && this.#fold.isOffline) return html`<div class="banner" role="status">${t("modelOffline")}</div>`;
+    if (found.is !== "failed" && this.#fold.isOffline)
+      return html`<div class="banner" role="status">${t("modelOffline")}</div>`;
     if (found.is === "failed") return html`<div class="banner" role="alert">${visibleLine(found.reason, 300)}</div>`;
-    return fetched ? html`<div class="banner back" role="status">${t("fetched", fetched.toLocaleString())}</div>` : nothing;
+    return fetched
+      ? html`<div class="banner back" role="status">${t("fetched", fetched.toLocaleString())}</div>`
+      : nothing;
   }
 
   #set(key: string, isOpen: boolean): void {
@@ -241,11 +359,19 @@ export class TaskPage extends PageElement {
   /** Send the first message that waits, once the work has ended well; what ended otherwise is left to the user. */
   #sendNext(): void {
     const next = this.#queue?.messages[0];
-    if (next && this.#fold.state === "completed" && this.#session.stream.is === "ended" && !this.isSending && !this.problem) void this.#sendQueued(next);
+    if (
+      next &&
+      this.#fold.state === "completed" &&
+      this.#session.stream.is === "ended" &&
+      !this.isSending &&
+      !this.problem
+    )
+      void this.#sendQueued(next);
   }
 
   async #sendQueued(message: Queued): Promise<void> {
-    const row = this.#fold.row ?? this.store.rows.get(this.taskId), queue = this.#queue;
+    const row = this.#fold.row ?? this.store.rows.get(this.taskId);
+    const queue = this.#queue;
     if (!row || !queue || this.isSending) return;
     await this.#send(message, row.contextId, () => queue.remove(message.id));
   }
@@ -285,16 +411,24 @@ export class TaskPage extends PageElement {
 
   /** Rewind to a checkpoint. The server asks and names the files, unless everything is allowed: then the page asks. */
   async #askRewind(item: PromptItem | CallItem): Promise<void> {
-    const row = this.#fold.row, { checkpoint } = item;
+    const row = this.#fold.row;
+    const { checkpoint } = item;
     if (!row || !checkpoint) return;
     const status = await sessionStatus({ contextId: row.contextId }).catch(() => undefined);
     if (status?.mode && status.mode !== "yolo") {
       await this.#rewind(checkpoint);
       return;
     }
-    const { folds } = this.#session, from = folds.indexOf(this.#session.foldOf(item));
-    const files = new Set(folds.slice(from).flatMap((fold) => fold.changedFiles.map((file) => shownPath(file.path, row.workspace))));
-    this.asked = { what: item.is === "prompt" ? item.text : factsOf(item.call, row.workspace).object, checkpoint, files: [...files] };
+    const { folds } = this.#session;
+    const from = folds.indexOf(this.#session.foldOf(item));
+    const files = new Set(
+      folds.slice(from).flatMap((fold) => fold.changedFiles.map((file) => shownPath(file.path, row.workspace))),
+    );
+    this.asked = {
+      what: item.is === "prompt" ? item.text : factsOf(item.call, row.workspace).object,
+      checkpoint,
+      files: [...files],
+    };
   }
 
   async #rewind(checkpoint: string): Promise<void> {
@@ -304,25 +438,31 @@ export class TaskPage extends PageElement {
   }
 
   async #branch(item: PromptItem): Promise<void> {
-    const row = this.#fold.row, { name } = this.#session.foldOf(item);
+    const row = this.#fold.row;
+    const { name } = this.#session.foldOf(item);
     if (row) await this.#leadOn(() => branch(row.contextId, name, row.workspace));
   }
 
   /** Return the index of the user's message that keys mean: that with the focus, otherwise the last one. */
   get #chosen(): number {
-    const { items } = this.#session, focused = document.activeElement?.closest<HTMLElement & { key: string }>(".it");
-    const key = this.#revealing || focused?.key, at = key ? items.findIndex((item) => item.key === key) : -1;
+    const { items } = this.#session;
+    const focused = document.activeElement?.closest<HTMLElement & { key: string }>(".it");
+    const key = this.#revealing || focused?.key;
+    const at = key ? items.findIndex((item) => item.key === key) : -1;
     return at >= 0 ? at : items.findLastIndex((item) => item.is === "prompt");
   }
 
   /** Go to the next or the previous message of the user. */
   #step(by: 1 | -1): void {
-    const { items } = this.#session, hasFocus = this.#revealing || document.activeElement?.closest(".it");
+    const { items } = this.#session;
+    const hasFocus = this.#revealing || document.activeElement?.closest(".it");
     let at = hasFocus ? this.#chosen + by : by > 0 ? 0 : items.length - 1;
     while (items[at] && items[at]?.is !== "prompt") at += by;
     this.#revealing = items[at]?.key ?? "";
     if (!this.#revealing) return;
-    void this.list?.reveal(at).finally(() => { this.#revealing = ""; });
+    void this.list?.reveal(at).finally(() => {
+      this.#revealing = "";
+    });
   }
 
   #pressFor(key: string): void {

@@ -8,7 +8,10 @@ import { type Word, t } from "../words.ts";
 import { PageElement, go } from "../parts/base.ts";
 import { PAGE } from "../place.ts";
 
-interface Named { name: string; description: string }
+interface Named {
+  name: string;
+  description: string;
+}
 
 interface Server extends Named {
   state: string;
@@ -32,7 +35,11 @@ interface Offered {
 }
 
 const STATES: Record<string, Word> = {
-  connected: "serverConnected", connecting: "serverConnecting", disconnected: "serverDisconnected", "needs login": "serverLogin", disabled: "serverDisabled",
+  connected: "serverConnected",
+  connecting: "serverConnecting",
+  disconnected: "serverDisconnected",
+  "needs login": "serverLogin",
+  disabled: "serverDisabled",
 };
 const AGAIN_MS = 2_000;
 
@@ -60,47 +67,102 @@ export class ToolsPage extends PageElement {
   override render() {
     const { offered } = this;
     return html`<main class="pane surface span">
-      <div class="head"><h1>${t("toolsPage")}</h1>
-        ${this.session.workspaces.length > 1 ? html`<select class="field right" aria-label=${t("folder")} @change=${(event: Event) => { this.workspace = (event.target as HTMLSelectElement).value; this.offered = undefined; void this.#load(); }}>
-          ${this.session.workspaces.map((folder) => html`<option value=${folder} ?selected=${folder === this.workspace}>${visibleLine(folder)}</option>`)}</select>` : nothing}
+      <div class="head">
+        <h1>${t("toolsPage")}</h1>
+        ${
+          this.session.workspaces.length > 1
+            ? html`<select
+                class="field right"
+                aria-label=${t("folder")}
+                @change=${(event: Event) => {
+                  this.workspace = (event.target as HTMLSelectElement).value;
+                  this.offered = undefined;
+                  void this.#load();
+                }}
+              >
+                ${this.session.workspaces.map((folder) => html`<option value=${folder} ?selected=${folder === this.workspace}>${visibleLine(folder)}</option>`)}
+              </select>`
+            : nothing
+        }
         ${offered?.servers?.length ? html`<button class="b small ${this.session.workspaces.length > 1 ? "" : "right"}" ?disabled=${this.busy !== ""} @click=${() => void this.#run(["mcp", "refresh"], "")}>${t("refresh")}</button>` : nothing}
       </div>
       <div class="scroll listing">
         ${this.problem ? html`<p class="problem" role="alert">${this.problem}</p>` : nothing}
-        ${!offered ? html`<p class="empty" role="status">${this.problem ? nothing : t("connecting")}</p>` : html`
-          ${offered.problems.map((text) => html`<p class="problem">${visibleLine(text, 500)}</p>`)}
-          ${offered.servers === null ? html`<p class="empty">${t("otherAgent")}</p>` : this.#servers(offered.servers, offered.manages)}
-          ${this.#list("tools", offered.tools)} ${this.#list("skills", offered.skills)} ${this.#list("subagents", offered.subagents)}`}
+        ${
+          !offered
+            ? html`<p class="empty" role="status">${this.problem ? nothing : t("connecting")}</p>`
+            : html` ${offered.problems.map((text) => html`<p class="problem">${visibleLine(text, 500)}</p>`)}
+              ${offered.servers === null ? html`<p class="empty">${t("otherAgent")}</p>` : this.#servers(offered.servers, offered.manages)}
+              ${this.#list("tools", offered.tools)} ${this.#list("skills", offered.skills)}
+              ${this.#list("subagents", offered.subagents)}`
+        }
       </div>
     </main>`;
   }
 
   #servers(servers: Server[], manages: boolean): TemplateResult {
-    return html`<section aria-labelledby="servers"><h2 id="servers">${t("servers")}</h2>
-      ${servers.length ? html`<ul class="rows">${servers.map((server) => this.#server(server, manages))}</ul>` : html`<p class="t2">${t("noServers")}</p>`}</section>`;
+    return html`<section aria-labelledby="servers">
+      <h2 id="servers">${t("servers")}</h2>
+      ${
+        servers.length
+          ? html`<ul class="rows">
+              ${servers.map((server) => this.#server(server, manages))}
+            </ul>`
+          : html`<p class="t2">${t("noServers")}</p>`
+      }
+    </section>`;
   }
 
   #server(server: Server, manages: boolean): TemplateResult {
     const name = visibleLine(server.name, 80);
-    const act = (word: Word, ...path: string[]) => html`<button class="b small" ?disabled=${this.busy !== ""} aria-label="${t(word)} ${name}"
-      @click=${() => void this.#run(["mcp", ...path], server.name)}>${this.busy === `${path[0]} ${server.name}` ? t("sending") : t(word)}</button>`;
-    return html`<li class="server"><div class="line">${icon("plug")}
-        <span class="grow cut"><b dir="auto">${name}</b> <span class="pill ${server.state === "needs login" ? "acc" : ""}">${server.isFile ? t("notRead") : t(STATES[server.state] ?? "serverDisconnected")}</span></span>
-        ${!manages || server.isFile ? nothing : html`<span class="row">
-          ${server.state === "needs login" ? act("logIn", "auth") : nothing}
-          ${server.state === "disabled" ? act("enable", "enable") : html`${act("refresh", "refresh")}${act("disable", "disable")}`}</span>`}</div>
+    const act = (word: Word, ...path: string[]) =>
+      html`<button
+        class="b small"
+        ?disabled=${this.busy !== ""}
+        aria-label="${t(word)} ${name}"
+        @click=${() => void this.#run(["mcp", ...path], server.name)}
+      >
+        ${this.busy === `${path[0]} ${server.name}` ? t("sending") : t(word)}
+      </button>`;
+    return html`<li class="server">
+      <div class="line">
+        ${icon("plug")}
+        <span class="grow cut"
+          ><b dir="auto">${name}</b>
+          <span class="pill ${server.state === "needs login" ? "acc" : ""}"
+            >${server.isFile ? t("notRead") : t(STATES[server.state] ?? "serverDisconnected")}</span
+          ></span
+        >
+        ${
+          !manages || server.isFile
+            ? nothing
+            : html`<span class="row">
+                ${server.state === "needs login" ? act("logIn", "auth") : nothing}
+                ${server.state === "disabled" ? act("enable", "enable") : html`${act("refresh", "refresh")}${act("disable", "disable")}`}</span
+              >`
+        }
+      </div>
       ${server.problem ? html`<p class="problem">${server.problem.split("\n").map((line) => html`${visible(line)}<br />`)}</p>` : nothing}
       ${server.description ? html`<p class="t2" dir="auto">${visibleLine(server.description)}</p>` : nothing}
       ${server.summary.map((line) => html`<p class="t3 sm" dir="auto">${visibleLine(line)}</p>`)}
-      ${server.tools.length ? html`<details><summary>${t("toolCount", server.tools.length)}</summary>${named(server.tools)}</details>` : nothing}
+      ${
+        server.tools.length
+          ? html`<details>
+              <summary>${t("toolCount", server.tools.length)}</summary>
+              ${named(server.tools)}
+            </details>`
+          : nothing
+      }
       ${server.prompts.length ? html`<p class="t2 sm">${t("prompts")} ${server.prompts.map((text) => visibleLine(text, 80)).join(", ")}</p>` : nothing}
       ${server.resources.length ? html`<p class="t2 sm">${t("resources")} ${server.resources.map((text) => visibleLine(text, 80)).join(", ")}</p>` : nothing}
     </li>`;
   }
 
   #list(word: "tools" | "skills" | "subagents", items: Named[]): TemplateResult {
-    return html`<section aria-label=${t(word)}><h2>${t(word)} <span class="t3 num">${items.length}</span></h2>
-      ${items.length ? named(items) : html`<p class="t3">${t("none")}</p>`}</section>`;
+    return html`<section aria-label=${t(word)}>
+      <h2>${t(word)} <span class="t3 num">${items.length}</span></h2>
+      ${items.length ? named(items) : html`<p class="t3">${t("none")}</p>`}
+    </section>`;
   }
 
   async #load(): Promise<void> {
@@ -111,7 +173,8 @@ export class ToolsPage extends PageElement {
       if (workspace !== this.workspace) return;
       this.offered = offered;
       this.problem = "";
-      if (this.isConnected && offered.servers?.some((server) => server.state === "connecting")) this.#timer = window.setTimeout(() => void this.#load(), AGAIN_MS);
+      if (this.isConnected && offered.servers?.some((server) => server.state === "connecting"))
+        this.#timer = window.setTimeout(() => void this.#load(), AGAIN_MS);
     } catch (error) {
       this.problem = error instanceof ApiError && error.status !== 0 ? visibleLine(error.message, 300) : t("noReach");
     }
@@ -132,5 +195,11 @@ export class ToolsPage extends PageElement {
 }
 
 function named(items: Named[]): TemplateResult {
-  return html`<dl class="named">${items.map((item) => html`<dt><code dir="auto">${visibleLine(item.name, 100)}</code></dt><dd dir="auto">${visibleLine(item.description, 240)}</dd>`)}</dl>`;
+  return html`<dl class="named">
+    ${items.map(
+      (item) =>
+        html`<dt><code dir="auto">${visibleLine(item.name, 100)}</code></dt>
+          <dd dir="auto">${visibleLine(item.description, 240)}</dd>`,
+    )}
+  </dl>`;
 }

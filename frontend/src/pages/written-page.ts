@@ -14,7 +14,19 @@ import { problemOf } from "../sending.ts";
 import { clock, t } from "../words.ts";
 import { Marks } from "../written/marks.ts";
 import { captions, counted, decidedIn, markOf, nameOf } from "../written/turns.ts";
-import { type Listing, type Selection, type WrittenDiff, type WrittenFile, type WrittenTurn, keep, loadDiff, loadListing, takeBack, undo, writesOf } from "../written/written.ts";
+import {
+  type Listing,
+  type Selection,
+  type WrittenDiff,
+  type WrittenFile,
+  type WrittenTurn,
+  keep,
+  loadDiff,
+  loadListing,
+  takeBack,
+  undo,
+  writesOf,
+} from "../written/written.ts";
 
 /** Number of files of a turn that are shown at first, and with each wish for more. */
 const SHOWN = 30;
@@ -69,7 +81,8 @@ export class WrittenPage extends PageElement {
       this.#marks.clear();
       this.#count = -1;
     }
-    const { isReached } = this.reviews, count = this.#entry?.written?.count ?? 0;
+    const { isReached } = this.reviews;
+    const count = this.#entry?.written?.count ?? 0;
     if (isReached && (count !== this.#count || !this.#wasReached)) {
       this.#count = count;
       void this.#load();
@@ -123,20 +136,26 @@ export class WrittenPage extends PageElement {
     if (!this.listing || writesOf(listing) !== writesOf(this.listing)) {
       this.isRead = false;
       clearTimeout(this.#reading);
-      this.#reading = window.setTimeout(() => { this.isRead = true; }, READ_MS);
+      this.#reading = window.setTimeout(() => {
+        this.isRead = true;
+      }, READ_MS);
     }
     this.listing = listing;
     this.hasEnded = false;
     const { turns } = listing;
-    if (!turns.some((turn) => turn.number === this.chosen)) this.chosen = (turns.find((turn) => turn.number > this.chosen) ?? turns.at(-1))?.number ?? 0;
+    if (!turns.some((turn) => turn.number === this.chosen))
+      this.chosen = (turns.find((turn) => turn.number > this.chosen) ?? turns.at(-1))?.number ?? 0;
     if (!turns.some((turn) => turn.number === this.asked)) this.asked = 0;
     this.#marks.limit(turns.flatMap((turn) => turn.files.map(({ path }) => ({ turn: turn.number, path }))));
   }
 
   async #loadFiles(): Promise<void> {
-    const { companion, listing } = this, turn = this.#turn;
+    const { companion, listing } = this;
+    const turn = this.#turn;
     if (!listing || !turn) return;
-    const wanted = turn.files.slice(0, this.limit).filter(({ path }) => this.#diffs.get(diffKey(turn.number, path))?.state !== listing.state);
+    const wanted = turn.files
+      .slice(0, this.limit)
+      .filter(({ path }) => this.#diffs.get(diffKey(turn.number, path))?.state !== listing.state);
     const load = async (): Promise<void> => {
       for (let file = wanted.shift(); file && companion === this.companion; file = wanted.shift()) {
         try {
@@ -155,94 +174,270 @@ export class WrittenPage extends PageElement {
   }
 
   override render() {
-    const { listing } = this, turns = listing?.turns ?? [];
+    const { listing } = this;
+    const turns = listing?.turns ?? [];
     return html`<main class="contents">
-      <section class="pane turns ${this.isOpen ? "behind" : ""}" aria-label=${t("turnsList")}>${this.#side(listing)}</section>
+      <section class="pane turns ${this.isOpen ? "behind" : ""}" aria-label=${t("turnsList")}>
+        ${this.#side(listing)}
+      </section>
       <section class="pane surface written ${this.isOpen ? "" : "behind"}" aria-label=${t("choosePart")}>
         ${this.#head(listing)}
         ${this.reviews.isReached ? nothing : html`<p class="banner" role="status">${t("offline")}</p>`}
-        <div class="scroll" tabindex="-1" @wished=${this.#wished} @reached=${(event: CustomEvent<string>) => { this.current = event.detail; }}>
+        <div
+          class="scroll"
+          tabindex="-1"
+          @wished=${this.#wished}
+          @reached=${(event: CustomEvent<string>) => {
+            this.current = event.detail;
+          }}
+        >
           ${this.problems.map((problem) => html`<p class="problem" role="alert">${problem}</p>`)}
-          ${this.hasEnded ? html`<p class="empty" role="status">${t("companionGone")}</p>` : !listing ? html`<p class="empty" role="status">${t("connecting")}</p>`
-            : turns.length ? turns.map((turn) => this.#section(turn)) : this.#empty(listing)}
+          ${
+            this.hasEnded
+              ? html`<p class="empty" role="status">${t("companionGone")}</p>`
+              : !listing
+                ? html`<p class="empty" role="status">${t("connecting")}</p>`
+                : turns.length
+                  ? turns.map((turn) => this.#section(turn))
+                  : this.#empty(listing)
+          }
         </div>
         ${turns.length && !this.hasEnded ? this.#actions() : nothing}
-      </section></main>`;
+      </section>
+    </main>`;
   }
 
   /** The turns, with the files of the chosen one, and what was undone. */
   #side(listing: Listing | undefined) {
-    const turns = listing?.turns ?? [], files = new Set(turns.flatMap((turn) => turn.files.map((file) => file.path))).size;
+    const turns = listing?.turns ?? [];
+    const files = new Set(turns.flatMap((turn) => turn.files.map((file) => file.path))).size;
     const total = { added: 0, removed: 0 };
-    for (const { added, removed } of turns) { total.added += added; total.removed += removed; }
-    return html`<div class="head"><a class="b small quiet icon" href=${PAGE} aria-label=${t("back")}>${icon("back")}</a><h2 class="cut" dir="auto">${this.#folder}</h2></div>
+    for (const { added, removed } of turns) {
+      total.added += added;
+      total.removed += removed;
+    }
+    return html`<div class="head">
+        <a class="b small quiet icon" href=${PAGE} aria-label=${t("back")}>${icon("back")}</a>
+        <h2 class="cut" dir="auto">${this.#folder}</h2>
+      </div>
       <div class="scroll" tabindex="0">
-      ${listing && listing.since > 0 ? html`<p class="sm t2 about-turns">${t("lookedAt", clock(listing.since))}</p>` : nothing}
-      ${listing?.partial ? html`<p class="sm t2 about-turns">${t("partlyFollowed")}</p>` : nothing}
-      ${turns.length ? html`<p class="sm t2 about-turns phone-only">${t("undoCanBack")}</p><div class="sect row"><span>${counted(turns.length, "oneTurn", "countTurns")}, ${counted(files, "oneFile", "countFiles")}</span><span class="right">${shownCounts(total)}</span></div>` : nothing}
-      <ul>${turns.map((turn) => this.#turnRow(turn))}</ul>
-      ${listing?.undos.length ? html`<h3 class="sect">${t("undone")}</h3><ul>${listing.undos.slice(-5).reverse().map((one) => html`
-        <li class="undone-row"><span class="cut" dir="auto">${one.files.map((path) => this.#path(path)).join(", ")}</span><time class="xs t3 num">${clock(one.at)}</time>
-          <button class="b small quiet" aria-disabled=${this.#isOff} @click=${() => this.#takeBack(one.number)}>${t("takeBackHunk")}</button></li>`)}</ul>` : nothing}
+        ${listing && listing.since > 0 ? html`<p class="sm t2 about-turns">${t("lookedAt", clock(listing.since))}</p>` : nothing}
+        ${listing?.partial ? html`<p class="sm t2 about-turns">${t("partlyFollowed")}</p>` : nothing}
+        ${
+          turns.length
+            ? html`<p class="sm t2 about-turns phone-only">${t("undoCanBack")}</p>
+                <div class="sect row">
+                  <span
+                    >${counted(turns.length, "oneTurn", "countTurns")}, ${counted(files, "oneFile", "countFiles")}</span
+                  ><span class="right">${shownCounts(total)}</span>
+                </div>`
+            : nothing
+        }
+        <ul>
+          ${turns.map((turn) => this.#turnRow(turn))}
+        </ul>
+        ${
+          listing?.undos.length
+            ? html`<h3 class="sect">${t("undone")}</h3>
+                <ul>
+                  ${listing.undos
+                    .slice(-5)
+                    .reverse()
+                    .map(
+                      (one) =>
+                        html` <li class="undone-row">
+                          <span class="cut" dir="auto">${one.files.map((path) => this.#path(path)).join(", ")}</span
+                          ><time class="xs t3 num">${clock(one.at)}</time>
+                          <button
+                            class="b small quiet"
+                            aria-disabled=${this.#isOff}
+                            @click=${() => this.#takeBack(one.number)}
+                          >
+                            ${t("takeBackHunk")}
+                          </button>
+                        </li>`,
+                    )}
+                </ul>`
+            : nothing
+        }
       </div>`;
   }
 
   #turnRow(turn: WrittenTurn) {
-    const isChosen = turn.number === this.chosen, { all, done } = decidedIn(turn, this.#marks), count = counted(turn.files.length, "oneFile", "countFiles");
-    return html`<li class="item ${isChosen ? "on" : ""}" aria-current=${isChosen ? "true" : nothing}><button class="cover" @click=${() => this.#choose(turn.number)}>
-        <span class="turn-name">${markOf(turn, this.#marks)}<b class="cut" dir="auto">${nameOf(turn)}</b><time class="xs t3 num">${clock(turn.began_at)}</time></span>
-        <span class="xs t3 turn-counts">${turn.working ? t("soFar", count) : count} · ${shownCounts(turn)}${done ? html` · ${t("decidedOf", done, all)}` : nothing}</span>
-      </button></li>`;
+    const isChosen = turn.number === this.chosen;
+    const { all, done } = decidedIn(turn, this.#marks);
+    const count = counted(turn.files.length, "oneFile", "countFiles");
+    return html`<li class="item ${isChosen ? "on" : ""}" aria-current=${isChosen ? "true" : nothing}>
+      <button class="cover" @click=${() => this.#choose(turn.number)}>
+        <span class="turn-name"
+          >${markOf(turn, this.#marks)}<b class="cut" dir="auto">${nameOf(turn)}</b
+          ><time class="xs t3 num">${clock(turn.began_at)}</time></span
+        >
+        <span class="xs t3 turn-counts"
+          >${turn.working ? t("soFar", count) : count} ·
+          ${shownCounts(turn)}${done ? html` · ${t("decidedOf", done, all)}` : nothing}</span
+        >
+      </button>
+    </li>`;
   }
 
   #head(listing: Listing | undefined) {
-    const turns = listing?.turns ?? [], at = turns.findIndex((turn) => turn.number === this.chosen);
+    const turns = listing?.turns ?? [];
+    const at = turns.findIndex((turn) => turn.number === this.chosen);
     return html`<div class="head">
-      <button class="b small quiet icon narrow-only" aria-label=${t("turnsList")} @click=${() => { this.isOpen = false; }}>${icon("back")}</button>
-      <h1 class="cut">${t("sinceLooked")}</h1>${listing && listing.since > 0 ? html`<span class="sm t3 num wide-only">${t("toNow", clock(listing.since))}</span>` : nothing}
-      ${turns.length ? html`<span class="right row"><span class="sm t2 num">${t("turnPlace", at + 1, turns.length)}<span class="wide-only">${this.#hunkPlace}</span></span>
-        <button class="b small quiet icon" aria-label=${t("previousTurn")} ?disabled=${at <= 0} @click=${() => this.#step(-1)}>${icon("up")}</button>
-        <button class="b small quiet icon" aria-label=${t("nextTurn")} ?disabled=${at < 0 || at >= turns.length - 1} @click=${() => this.#step(1)}>${icon("next")}</button></span>` : nothing}
+      <button
+        class="b small quiet icon narrow-only"
+        aria-label=${t("turnsList")}
+        @click=${() => {
+          this.isOpen = false;
+        }}
+      >
+        ${icon("back")}
+      </button>
+      <h1 class="cut">${t("sinceLooked")}</h1>
+      ${listing && listing.since > 0 ? html`<span class="sm t3 num wide-only">${t("toNow", clock(listing.since))}</span>` : nothing}
+      ${
+        turns.length
+          ? html`<span class="right row"
+              ><span class="sm t2 num"
+                >${t("turnPlace", at + 1, turns.length)}<span class="wide-only">${this.#hunkPlace}</span></span
+              >
+              <button
+                class="b small quiet icon"
+                aria-label=${t("previousTurn")}
+                ?disabled=${at <= 0}
+                @click=${() => this.#step(-1)}
+              >
+                ${icon("up")}
+              </button>
+              <button
+                class="b small quiet icon"
+                aria-label=${t("nextTurn")}
+                ?disabled=${at < 0 || at >= turns.length - 1}
+                @click=${() => this.#step(1)}
+              >
+                ${icon("next")}
+              </button></span
+            >`
+          : nothing
+      }
     </div>`;
   }
 
   /** Which of the hunks of the chosen turn keys are for. */
   get #hunkPlace(): string {
-    const keys = (this.#turn?.files ?? []).flatMap(({ path }) => (this.#diffs.get(diffKey(this.chosen, path))?.hunks ?? []).map((hunk) => hunkKey(this.chosen, path, hunk.id)));
+    const keys = (this.#turn?.files ?? []).flatMap(({ path }) =>
+      (this.#diffs.get(diffKey(this.chosen, path))?.hunks ?? []).map((hunk) => hunkKey(this.chosen, path, hunk.id)),
+    );
     const at = keys.indexOf(this.current);
     return at < 0 ? "" : ` · ${t("hunkPlace", at + 1, keys.length)}`;
   }
 
   #empty(listing: Listing) {
-    return html`<div class="empty big"><p role="status">${listing.since > 0 ? t("nothingWritten", clock(listing.since)) : t("nothingRecorded")}</p>
-      ${listing.problem ? html`<p class="t3 sm" dir="auto">${visibleLine(listing.problem)}</p>` : listing.following ? nothing : html`<p class="t3 sm">${t("notFollowing")}</p>`}</div>`;
+    return html`<div class="empty big">
+      <p role="status">${listing.since > 0 ? t("nothingWritten", clock(listing.since)) : t("nothingRecorded")}</p>
+      ${listing.problem ? html`<p class="t3 sm" dir="auto">${visibleLine(listing.problem)}</p>` : listing.following ? nothing : html`<p class="t3 sm">${t("notFollowing")}</p>`}
+    </div>`;
   }
 
   #section(turn: WrittenTurn) {
     const isChosen = turn.number === this.chosen;
     return html`<section class="turn-part" aria-label=${t("turnNumber", turn.number)} data-turn=${turn.number}>
-      <div class="turn">${markOf(turn, this.#marks)}<h2><button class="b small quiet" aria-expanded=${isChosen} @click=${() => this.#choose(turn.number)}>${t("turnNumber", turn.number)}</button></h2>
-        <time class="t3 num">${clock(turn.began_at)}</time><span class="t2 cut" dir="auto">${turn.title ? `\u201c${visibleLine(turn.title, 200)}\u201d` : nameOf(turn)}</span>
+      <div class="turn">
+        ${markOf(turn, this.#marks)}
+        <h2>
+          <button class="b small quiet" aria-expanded=${isChosen} @click=${() => this.#choose(turn.number)}>
+            ${t("turnNumber", turn.number)}
+          </button>
+        </h2>
+        <time class="t3 num">${clock(turn.began_at)}</time
+        ><span class="t2 cut" dir="auto"
+          >${turn.title ? `\u201c${visibleLine(turn.title, 200)}\u201d` : nameOf(turn)}</span
+        >
         ${turn.working ? html`<span class="xs t3 right wide-only">${t("worksNow")}</span>` : nothing}
-        ${isChosen ? html`<span class="right row"><button class="b small quiet" aria-disabled=${this.#isOff} @click=${() => { this.asked = turn.number; }}>${t("undoTurn")}</button>
-          <button class="b small" aria-disabled=${!this.#isReady} @click=${() => this.#keepTurn()}>${t("keepTurn")} <kbd>⇧A</kbd></button></span>` : nothing}</div>
-      ${this.asked === turn.number ? html`<div class="ask-undo" role="group" aria-label=${t("undoTurnNow")}><p>${t("undoTurnText", counted(turn.files.length, "oneFile", "countFiles"), turn.number)}</p>
-        <button class="b small primary" aria-disabled=${!this.#isReady} @click=${() => this.#undoTurn(turn.number)}>${t("undoTurnNow")}</button>
-        <button class="b small" @click=${() => { this.asked = 0; }}>${t("cancel")}</button></div>` : nothing}
-      ${isChosen ? html`${captions(turn.number === this.listing?.turns[0]?.number ? this.listing.since : 0)}${turn.files.slice(0, this.limit).map((file) => this.#file(turn, file))}
-        ${turn.files.length > this.limit ? html`<button class="b small show-more" @click=${() => { this.limit += SHOWN; void this.#loadFiles(); }}>${t("more")}</button>` : nothing}` : nothing}
+        ${
+          isChosen
+            ? html`<span class="right row"
+                ><button
+                  class="b small quiet"
+                  aria-disabled=${this.#isOff}
+                  @click=${() => {
+                    this.asked = turn.number;
+                  }}
+                >
+                  ${t("undoTurn")}
+                </button>
+                <button class="b small" aria-disabled=${!this.#isReady} @click=${() => this.#keepTurn()}>
+                  ${t("keepTurn")} <kbd>⇧A</kbd>
+                </button></span
+              >`
+            : nothing
+        }
+      </div>
+      ${
+        this.asked === turn.number
+          ? html`<div class="ask-undo" role="group" aria-label=${t("undoTurnNow")}>
+              <p>${t("undoTurnText", counted(turn.files.length, "oneFile", "countFiles"), turn.number)}</p>
+              <button
+                class="b small primary"
+                aria-disabled=${!this.#isReady}
+                @click=${() => this.#undoTurn(turn.number)}
+              >
+                ${t("undoTurnNow")}
+              </button>
+              <button
+                class="b small"
+                @click=${() => {
+                  this.asked = 0;
+                }}
+              >
+                ${t("cancel")}
+              </button>
+            </div>`
+          : nothing
+      }
+      ${
+        isChosen
+          ? html`${captions(turn.number === this.listing?.turns[0]?.number ? this.listing.since : 0)}${turn.files.slice(0, this.limit).map((file) => this.#file(turn, file))}
+            ${
+              turn.files.length > this.limit
+                ? html`<button
+                    class="b small show-more"
+                    @click=${() => {
+                      this.limit += SHOWN;
+                      void this.#loadFiles();
+                    }}
+                  >
+                    ${t("more")}
+                  </button>`
+                : nothing
+            }`
+          : nothing
+      }
     </section>`;
   }
 
   #file(turn: WrittenTurn, file: WrittenFile) {
-    return html`<isthmus-written-file .file=${file} .diff=${this.#diffs.get(diffKey(turn.number, file.path))} .turn=${turn.number} .path=${this.#path(file.path)} .marks=${this.#marks}
-      .current=${this.current} ?isOff=${this.#isOff} .version=${this.drawn} data-path=${file.path}></isthmus-written-file>`;
+    return html`<isthmus-written-file
+      .file=${file}
+      .diff=${this.#diffs.get(diffKey(turn.number, file.path))}
+      .turn=${turn.number}
+      .path=${this.#path(file.path)}
+      .marks=${this.#marks}
+      .current=${this.current}
+      ?isOff=${this.#isOff}
+      .version=${this.drawn}
+      data-path=${file.path}
+    ></isthmus-written-file>`;
   }
 
   #actions() {
-    const toUndo = this.#marks.count("undo"), toKeep = this.#marks.count("keep");
+    const toUndo = this.#marks.count("undo");
+    const toKeep = this.#marks.count("keep");
     return html`<div class="actions">
-      <button class="b primary" aria-disabled=${!this.#isReady} @click=${() => this.#send(true)}>${toUndo ? t("undoRest", toUndo) : t("keepAllWritten")} <kbd>⌘↵</kbd></button>
+      <button class="b primary" aria-disabled=${!this.#isReady} @click=${() => this.#send(true)}>
+        ${toUndo ? t("undoRest", toUndo) : t("keepAllWritten")} <kbd>⌘↵</kbd>
+      </button>
       ${toUndo + toKeep ? html`<button class="b" aria-disabled=${!this.#isReady} @click=${() => this.#send(false)}>${t("onlyMarked", toUndo + toKeep)}</button>` : nothing}
       <span class="sm t2 grow wide-only">${t("undoCanBack")}</span>
       <span class="vh" role="status">${toUndo + toKeep ? t("markedCount", toUndo, toKeep) : nothing}</span>
@@ -268,19 +463,24 @@ export class WrittenPage extends PageElement {
       this.current = "";
       void this.#load();
     }
-    void this.updateComplete.then(() => this.querySelector(`[data-turn="${turn}"]`)?.scrollIntoView({ block: "start" }));
+    void this.updateComplete.then(() =>
+      this.querySelector(`[data-turn="${turn}"]`)?.scrollIntoView({ block: "start" }),
+    );
   }
 
   #step(by: 1 | -1): void {
-    const turns = this.listing?.turns ?? [], next = turns[turns.findIndex((turn) => turn.number === this.chosen) + by];
+    const turns = this.listing?.turns ?? [];
+    const next = turns[turns.findIndex((turn) => turn.number === this.chosen) + by];
     if (next) this.#choose(next.number);
   }
 
   /** Go to the next or the previous hunk of the chosen turn. */
   #goHunk(by: 1 | -1): void {
-    const hunks = [...this.querySelectorAll<HTMLElement>("[data-hunk]")], focused = document.activeElement?.closest("[data-hunk]");
+    const hunks = [...this.querySelectorAll<HTMLElement>("[data-hunk]")];
+    const focused = document.activeElement?.closest("[data-hunk]");
     // What was decided about may be gone: then it goes on from where the focus is.
-    const known = hunks.findIndex((hunk) => hunk.dataset.hunk === this.current), at = known < 0 ? hunks.findIndex((hunk) => hunk === focused) : known;
+    const known = hunks.findIndex((hunk) => hunk.dataset.hunk === this.current);
+    const at = known < 0 ? hunks.findIndex((hunk) => hunk === focused) : known;
     const next = hunks[at < 0 ? 0 : Math.max(0, Math.min(hunks.length - 1, at + by))];
     if (!next) return;
     this.isOpen = true;
@@ -304,7 +504,9 @@ export class WrittenPage extends PageElement {
   #markCurrent(mark: "keep" | "undo" | undefined, event: KeyboardEvent): void {
     if (this.#isOff || event.repeat) return;
     for (const file of this.#turn?.files ?? []) {
-      const found = this.#diffs.get(diffKey(this.chosen, file.path))?.hunks.find((hunk) => hunkKey(this.chosen, file.path, hunk.id) === this.current);
+      const found = this.#diffs
+        .get(diffKey(this.chosen, file.path))
+        ?.hunks.find((hunk) => hunkKey(this.chosen, file.path, hunk.id) === this.current);
       if (!found) continue;
       if (found.state === "written") {
         if (mark !== "undo" || !file.why) this.#marks.set({ turn: this.chosen, path: file.path }, [found.id], mark);
@@ -335,9 +537,14 @@ export class WrittenPage extends PageElement {
   #send(rest: boolean): void {
     if (!this.#isReady) return;
     void this.#decide(async (first) => {
-      const { companion } = this, seen = this.listing as Listing, problems: string[] = [];
+      const { companion } = this;
+      const seen = this.listing as Listing;
+      const problems: string[] = [];
       let state = first;
-      const each = async (mark: "undo" | "keep", act: (selection: Selection) => Promise<{ state: string; problems?: string[] }>): Promise<void> => {
+      const each = async (
+        mark: "undo" | "keep",
+        act: (selection: Selection) => Promise<{ state: string; problems?: string[] }>,
+      ): Promise<void> => {
         for (const selection of this.#marks.selections(mark)) {
           const done = await act({ ...selection, state });
           state = done.state;
@@ -386,8 +593,9 @@ export class WrittenPage extends PageElement {
     else if (event.key === "a") this.#markCurrent("keep", event);
     else if (event.key === "x") this.#markCurrent("undo", event);
     else if (event.key === "u") this.#markCurrent(undefined, event);
-    else if (event.key === "A") { if (isMeant(event) && this.#turn) this.#keepTurn(); }
-    else if (event.key === "Escape") this.#leave();
+    else if (event.key === "A") {
+      if (isMeant(event) && this.#turn) this.#keepTurn();
+    } else if (event.key === "Escape") this.#leave();
     else return;
     event.preventDefault();
   };

@@ -54,14 +54,36 @@ export class AllFiles extends AnswerCard {
   protected override begin(): void {
     this.files = [
       ...this.reviews.map((review): Listed => ({
-        key: review.key, path: shownPath(review.about, folderOf(review)), review, state: "", isLooked: false, said: review.isQueued ? "queuedShort" : undefined,
+        key: review.key,
+        path: shownPath(review.about, folderOf(review)),
+        review,
+        state: "",
+        isLooked: false,
+        said: review.isQueued ? "queuedShort" : undefined,
       })),
       ...this.questions.map((question): Listed => {
-        const { task, call } = question, key = `${task.id}/${call.tool_call_id}`, diff = call.confirmation_request?.file_edit_details;
-        return { key, path: factsOf(call, task.workspace).object, question, old: diff?.old_content, new: diff?.new_content ?? "", state: digest(diff), isLooked: wasRead(key, ""), said: undefined };
+        const { task, call } = question;
+        const key = `${task.id}/${call.tool_call_id}`;
+        const diff = call.confirmation_request?.file_edit_details;
+        return {
+          key,
+          path: factsOf(call, task.workspace).object,
+          question,
+          old: diff?.old_content,
+          new: diff?.new_content ?? "",
+          state: digest(diff),
+          isLooked: wasRead(key, ""),
+          said: undefined,
+        };
       }),
-    ].map((file) => (hasDraft(file.key) || (file.new !== undefined && mustBeSeen(file.old ?? "", file.new)) ? { ...file, said: "answerAlone" } : file));
-    void Promise.all(this.files.filter((file) => file.review).map((file) => this.#load(file.key))).then(() => this.read());
+    ].map((file) =>
+      hasDraft(file.key) || (file.new !== undefined && mustBeSeen(file.old ?? "", file.new))
+        ? { ...file, said: "answerAlone" }
+        : file,
+    );
+    void Promise.all(this.files.filter((file) => file.review).map((file) => this.#load(file.key))).then(() =>
+      this.read(),
+    );
   }
 
   #put(key: string, change: Partial<Listed>): void {
@@ -71,7 +93,13 @@ export class AllFiles extends AnswerCard {
   async #load(key: string): Promise<void> {
     try {
       const detail = await loadReview(key);
-      this.#put(key, { old: detail.old ?? undefined, new: detail.new, state: detail.state, isLooked: wasRead(key, detail.state), ...(detail.before || mustBeSeen(detail.old ?? "", detail.new) ? { said: "answerAlone" as const } : {}) });
+      this.#put(key, {
+        old: detail.old ?? undefined,
+        new: detail.new,
+        state: detail.state,
+        isLooked: wasRead(key, detail.state),
+        ...(detail.before || mustBeSeen(detail.old ?? "", detail.new) ? { said: "answerAlone" as const } : {}),
+      });
     } catch {
       this.#put(key, { said: "outcomeGone" });
     }
@@ -102,31 +130,52 @@ export class AllFiles extends AnswerCard {
   }
 
   override render() {
-    const open = this.#open, looked = this.#looked, isAll = looked.length === open.length;
+    const open = this.#open;
+    const looked = this.#looked;
+    const isAll = looked.length === open.length;
     return html`<article class="question" aria-label=${t("allFilesOf", this.files.length, visibleLine(this.name, 80))}>
-      <div class="card-top"><h2 tabindex="-1" dir="auto">${t("allFilesOf", this.files.length, visibleLine(this.name, 80))}</h2>
-        <dl class="facts"><dt>${t("covers")}</dt><dd>${t("allCovers")}</dd></dl></div>
-      <div class="card-body" tabindex="-1"><ul class="rows all">${this.files.map((file) => this.#row(file))}</ul></div>
-      ${this.problems()}
-      ${this.hints()}
+      <div class="card-top">
+        <h2 tabindex="-1" dir="auto">${t("allFilesOf", this.files.length, visibleLine(this.name, 80))}</h2>
+        <dl class="facts">
+          <dt>${t("covers")}</dt>
+          <dd>${t("allCovers")}</dd>
+        </dl>
+      </div>
+      <div class="card-body" tabindex="-1">
+        <ul class="rows all">
+          ${this.files.map((file) => this.#row(file))}
+        </ul>
+      </div>
+      ${this.problems()} ${this.hints()}
       ${isAll ? nothing : html`<p class="hint" role="status">${t("notLooked", open.length - looked.length)}</p>`}
       <div class="actions">
         ${this.button(t("acceptFiles", looked.length), "y", "primary", this.sending === "accept", looked.length > 0, () => void this.#accept(), "", this.unseen !== undefined)}
         ${this.unseenButton()}
         ${isAll ? nothing : html`<button class="b" @click=${this.#lookAll}>${t("lookAll")}</button>`}
         ${this.button(t("rejectFiles", open.length), "n", "", this.sending === "reject", open.length > 0, () => void this.#reject())}
-        <span class="right row wider"><button class="b quiet" @click=${this.#close}>${t("close")} <kbd>esc</kbd></button></span>
-      </div></article>`;
+        <span class="right row wider"
+          ><button class="b quiet" @click=${this.#close}>${t("close")} <kbd>esc</kbd></button></span
+        >
+      </div>
+    </article>`;
   }
 
   #row(file: Listed) {
-    const { key, path, old, said } = file, after = file.new;
-    return html`<li><details ?open=${file.isLooked && !said && !this.#wasRead(file)} @toggle=${(event: Event) => this.#look(key, (event.target as HTMLDetailsElement).open)}>
-      <summary><code class="cut grow" dir="auto">${path}</code>
-        ${said ? html`<span class="pill">${t(said)}</span>` : file.isLooked ? html`<span class="pill acc">${t("looked")}</span>` : nothing}
-        ${after === undefined ? nothing : shownCounts(countLines(old ?? "", after))}</summary>
-      ${after === undefined || !file.isLooked ? nothing : html`<isthmus-diff isAwaited ?isLarge=${this.#isLarge} .oldText=${old} .newText=${after} .path=${path} @shown=${() => this.#drawn(key)}></isthmus-diff>`}
-    </details></li>`;
+    const { key, path, old, said } = file;
+    const after = file.new;
+    return html`<li>
+      <details
+        ?open=${file.isLooked && !said && !this.#wasRead(file)}
+        @toggle=${(event: Event) => this.#look(key, (event.target as HTMLDetailsElement).open)}
+      >
+        <summary>
+          <code class="cut grow" dir="auto">${path}</code>
+          ${said ? html`<span class="pill">${t(said)}</span>` : file.isLooked ? html`<span class="pill acc">${t("looked")}</span>` : nothing}
+          ${after === undefined ? nothing : shownCounts(countLines(old ?? "", after))}
+        </summary>
+        ${after === undefined || !file.isLooked ? nothing : html`<isthmus-diff isAwaited ?isLarge=${this.#isLarge} .oldText=${old} .newText=${after} .path=${path} @shown=${() => this.#drawn(key)}></isthmus-diff>`}
+      </details>
+    </li>`;
   }
 
   #lookAll = (): void => {
@@ -141,7 +190,9 @@ export class AllFiles extends AnswerCard {
 
   /** Whether the files that are looked at here are a large change together. */
   get #isLarge(): boolean {
-    const counts = this.#open.filter((file) => !this.#wasRead(file)).map((file) => countLines(file.old ?? "", file.new ?? ""));
+    const counts = this.#open
+      .filter((file) => !this.#wasRead(file))
+      .map((file) => countLines(file.old ?? "", file.new ?? ""));
     return counts.reduce((sum, { added, removed }) => sum + added + removed, 0) > LIMITS.lines;
   }
 
@@ -179,7 +230,8 @@ export class AllFiles extends AnswerCard {
     // What an answer changed of a later question was not listed.
     for (const call of row.pending) {
       const other = this.files.find((file) => file.key === `${row.id}/${call.tool_call_id}`);
-      if (other && other.key !== key && digest(call.confirmation_request?.file_edit_details) !== other.state) this.#put(other.key, { said: "changedShort" });
+      if (other && other.key !== key && digest(call.confirmation_request?.file_edit_details) !== other.state)
+        this.#put(other.key, { said: "changedShort" });
     }
     this.dispatchEvent(new CustomEvent("sent", { detail: row, bubbles: true, composed: true }));
     return "answeredHere";
@@ -199,7 +251,8 @@ export class AllFiles extends AnswerCard {
         }
       }
       this.sending = "";
-      if (this.files.every((file) => file.said === "answeredHere" || !files.some((one) => one.key === file.key))) this.#close();
+      if (this.files.every((file) => file.said === "answeredHere" || !files.some((one) => one.key === file.key)))
+        this.#close();
     } catch (error) {
       this.say(error);
     }

@@ -122,7 +122,8 @@ export abstract class AnswerCard extends PageElement {
     this.#subject = this.subject;
     // After an answer that was given here the focus goes to the next question; nothing of it is pressed.
     // If the focus is in what is answered elsewhere, it goes there, too.
-    this.#takesFocus = before !== "" && (this.sending !== "" || this.isTelling || this.contains(document.activeElement));
+    this.#takesFocus =
+      before !== "" && (this.sending !== "" || this.isTelling || this.contains(document.activeElement));
     if (before) this.#keep(before);
     this.unread();
     this.sending = this.problem = "";
@@ -135,13 +136,16 @@ export abstract class AnswerCard extends PageElement {
   }
 
   #keep(subject: string): void {
-    const diff = this.isEdited ? this.diff?.draft : undefined, comments = saidComments(this.comments);
-    if (!this.wasSent && (diff || comments.length)) DRAFTS.set(subject, { seen: this.seen, diff, isEditing: this.isEditing, comments });
+    const diff = this.isEdited ? this.diff?.draft : undefined;
+    const comments = saidComments(this.comments);
+    if (!this.wasSent && (diff || comments.length))
+      DRAFTS.set(subject, { seen: this.seen, diff, isEditing: this.isEditing, comments });
     else DRAFTS.delete(subject);
   }
 
   #restore(): void {
-    const subject = this.#subject, draft = DRAFTS.get(subject);
+    const subject = this.#subject;
+    const draft = DRAFTS.get(subject);
     if (!draft) return;
     this.seen = draft.seen;
     this.comments = draft.comments;
@@ -149,9 +153,11 @@ export abstract class AnswerCard extends PageElement {
     if (!diff) return;
     this.isEdited = true;
     this.isEditing = draft.isEditing;
-    void this.updateComplete.then(() => this.diff?.updateComplete).then(() => {
-      if (subject === this.#subject) this.diff?.edit(diff);
-    });
+    void this.updateComplete
+      .then(() => this.diff?.updateComplete)
+      .then(() => {
+        if (subject === this.#subject) this.diff?.edit(diff);
+      });
   }
 
   override updated(_changed: Map<string, unknown>): void {
@@ -172,7 +178,9 @@ export abstract class AnswerCard extends PageElement {
 
   /** As soon as the diff is drawn, all of what is asked is shown. */
   protected readDiff(): void {
-    void this.updateComplete.then(() => { if (this.diff?.isShown || this.querySelector<NotebookView>("isthmus-notebook")?.isShown) this.read(); });
+    void this.updateComplete.then(() => {
+      if (this.diff?.isShown || this.querySelector<NotebookView>("isthmus-notebook")?.isShown) this.read();
+    });
   }
 
   get #awaited(): Awaited[] {
@@ -182,11 +190,16 @@ export abstract class AnswerCard extends PageElement {
   /** The numbers of parts of a large change or text that were on the screen, and of all; undefined once all were. */
   protected get unseen(): { seen: number; all: number } | undefined {
     const counts = this.#awaited.map((one) => one.unseen ?? { seen: 0, all: 0 });
-    return counts.length ? { seen: counts.reduce((sum, one) => sum + one.seen, 0), all: counts.reduce((sum, one) => sum + one.all, 0) } : undefined;
+    return counts.length
+      ? { seen: counts.reduce((sum, one) => sum + one.seen, 0), all: counts.reduce((sum, one) => sum + one.all, 0) }
+      : undefined;
   }
 
   #seen = (): void => {
-    if (!this.unseen) { this.unread(); this.read(); }
+    if (!this.unseen) {
+      this.unread();
+      this.read();
+    }
     this.requestUpdate();
   };
 
@@ -236,7 +249,8 @@ export abstract class AnswerCard extends PageElement {
   #comment(isOld = false): void {
     const place = this.isOver || this.sending ? undefined : this.diff?.place(isOld);
     if (!place) return;
-    const known = this.comments.find((one) => one.side === place.side && one.line === place.line), comment = known ?? newComment(place);
+    const known = this.comments.find((one) => one.side === place.side && one.line === place.line);
+    const comment = known ?? newComment(place);
     if (!known) this.comments = [...this.comments, comment];
     void this.updateComplete.then(() => this.diff?.focusComment(comment.id));
   }
@@ -260,12 +274,16 @@ export abstract class AnswerCard extends PageElement {
 
   /** Return the changes of a notebook, which are found once. */
   #changesOf(before: string | undefined, after: string): NotebookChanges | undefined {
-    if (this.#notebook?.before !== before || this.#notebook?.after !== after) this.#notebook = { before, after, changes: notebookChanges(before, after) };
+    if (this.#notebook?.before !== before || this.#notebook?.after !== after)
+      this.#notebook = { before, after, changes: notebookChanges(before, after) };
     return this.#notebook?.changes;
   }
 
   #commented = ({ detail: { id, text } }: CustomEvent<{ id: number; text: string | undefined }>): void => {
-    this.comments = text === undefined ? this.comments.filter((one) => one.id !== id) : this.comments.map((one) => (one.id === id ? { ...one, text } : one));
+    this.comments =
+      text === undefined
+        ? this.comments.filter((one) => one.id !== id)
+        : this.comments.map((one) => (one.id === id ? { ...one, text } : one));
   };
 
   /** Number of comments that say something. */
@@ -279,7 +297,8 @@ export abstract class AnswerCard extends PageElement {
     const changes = path.toLowerCase().endsWith(".ipynb") ? this.#changesOf(before, after) : undefined;
     const isCells = changes !== undefined && !this.isJson && !this.isEditing && !this.isEdited && !this.comments.length;
     const comment = chosen ? t(chosen.side === "old" ? "commentOnOld" : "commentOn", chosen.line) : t("comment");
-    return html`<div class="dhead">${icon("file")}<code class="cut" dir="auto">${path}</code> ${counts}
+    return html`<div class="dhead">
+        ${icon("file")}<code class="cut" dir="auto">${path}</code> ${counts}
         ${this.isEdited ? html`<span class="pill acc wide-only">${t("edited")}</span>` : nothing}
         <span class="right row">
           ${this.isEdited && !isOver ? html`<button class="b small quiet" @click=${() => this.diff?.undo()}>${t("undoEdits")}</button>` : nothing}
@@ -288,53 +307,122 @@ export abstract class AnswerCard extends PageElement {
           ${before === undefined || this.diff?.isEditor === false ? nothing : html`<button class="b small quiet wide-only" @click=${this.#toggle}>${icon("sides")}${t("sideBySide")} <kbd>v</kbd></button>`}
         </span>
       </div>
-      ${isCells ? keyed(this.subject, html`<isthmus-notebook .changes=${changes} ?isLarge=${mustBeSeen(before ?? "", after)} @shown=${this.#drawn}></isthmus-notebook>`) : keyed(this.subject, html`<isthmus-diff class="main" isAwaited .oldText=${before} .newText=${after} .path=${path} .comments=${this.comments} ?isOpen=${!isOver} ?editable=${this.isEditing && !isOver}
-        @shown=${this.#drawn} @edited=${() => { this.isEdited = this.diff?.isEdited ?? false; this.requestUpdate(); }}
-        @chosen=${(event: CustomEvent<Place>) => { this.chosen = event.detail; }} @commented=${this.#commented} @left=${this.focusTitle}></isthmus-diff>`)}`;
+      ${
+        isCells
+          ? keyed(
+              this.subject,
+              html`<isthmus-notebook
+                .changes=${changes}
+                ?isLarge=${mustBeSeen(before ?? "", after)}
+                @shown=${this.#drawn}
+              ></isthmus-notebook>`,
+            )
+          : keyed(
+              this.subject,
+              html`<isthmus-diff
+                class="main"
+                isAwaited
+                .oldText=${before}
+                .newText=${after}
+                .path=${path}
+                .comments=${this.comments}
+                ?isOpen=${!isOver}
+                ?editable=${this.isEditing && !isOver}
+                @shown=${this.#drawn}
+                @edited=${() => {
+                  this.isEdited = this.diff?.isEdited ?? false;
+                  this.requestUpdate();
+                }}
+                @chosen=${(event: CustomEvent<Place>) => {
+                  this.chosen = event.detail;
+                }}
+                @commented=${this.#commented}
+                @left=${this.focusTitle}
+              ></isthmus-diff>`,
+            )
+      }`;
   }
 
   /** Return a text to allow whole, in parts if it is long. */
   protected shownText(text: string, label: string, before = "") {
-    if (isLongText(text)) return keyed(this.subject, html`<isthmus-long-text .text=${text} .label=${label}></isthmus-long-text>`);
+    if (isLongText(text))
+      return keyed(this.subject, html`<isthmus-long-text .text=${text} .label=${label}></isthmus-long-text>`);
     return html`<pre class="command" tabindex="0" dir="ltr">${before}${exact(text)}</pre>`;
   }
 
   /** Return the field for the words of a rejection; `note` says what sending them does. */
   protected reason(note: string) {
     const comments = commentText(this.path, this.comments);
-    return html`<isthmus-reason .name=${this.subject} .note=${note} .comments=${comments} ?carries=${this.carriesWords} ?isBusy=${this.sending !== ""} ?isOff=${this.isOff}
-      @told=${(event: CustomEvent<string>) => void this.told([event.detail, comments].filter(Boolean).join("\n\n").slice(0, MAXIMUM_REASON))} @closed=${this.untell}></isthmus-reason>`;
+    return html`<isthmus-reason
+      .name=${this.subject}
+      .note=${note}
+      .comments=${comments}
+      ?carries=${this.carriesWords}
+      ?isBusy=${this.sending !== ""}
+      ?isOff=${this.isOff}
+      @told=${(event: CustomEvent<string>) => void this.told([event.detail, comments].filter(Boolean).join("\n\n").slice(0, MAXIMUM_REASON))}
+      @closed=${this.untell}
+    ></isthmus-reason>`;
   }
 
   /** Return a line about what the answer does with hunks and comments. */
   protected hints() {
-    const { all, kept } = this.isEdited && this.diff ? this.diff.hunkCounts : { all: 0, kept: 0 }, comments = this.commentCount;
-    const said = [kept ? t("hunksKept", all - kept, kept) : "", comments ? t(comments === 1 ? "commentWaits" : "commentsWait", comments) : ""].filter(Boolean);
+    const { all, kept } = this.isEdited && this.diff ? this.diff.hunkCounts : { all: 0, kept: 0 };
+    const comments = this.commentCount;
+    const said = [
+      kept ? t("hunksKept", all - kept, kept) : "",
+      comments ? t(comments === 1 ? "commentWaits" : "commentsWait", comments) : "",
+    ].filter(Boolean);
     const unseen = this.unseen;
     return html`${said.length ? html`<p class="hint" role="status">${said.join(" \u00b7 ")}</p>` : nothing}
-      ${unseen ? html`<p class="hint" role="status" id="unseen">${unseen.all > 1 ? t("hunksSeen", unseen.seen.toLocaleString(), unseen.all.toLocaleString()) : t("partUnseen")}</p>` : nothing}`;
+    ${unseen ? html`<p class="hint" role="status" id="unseen">${unseen.all > 1 ? t("hunksSeen", unseen.seen.toLocaleString(), unseen.all.toLocaleString()) : t("partUnseen")}</p>` : nothing}`;
   }
 
   protected problems() {
     return html`${this.problem ? html`<p class="problem" role="alert">${this.problem}</p>` : nothing}
-      ${this.isOff && !this.isOver ? html`<p class="problem">${t("offline")}</p>` : nothing}`;
+    ${this.isOff && !this.isOver ? html`<p class="problem">${t("offline")}</p>` : nothing}`;
   }
 
   /** Return a button of an answer, which does nothing before the answer counts; until then it can have the focus. */
-  protected button(words: string, key: string, more: string, isSending: boolean, isPossible: boolean, act: () => void, title = "", isWaiting = false) {
+  protected button(
+    words: string,
+    key: string,
+    more: string,
+    isSending: boolean,
+    isPossible: boolean,
+    act: () => void,
+    title = "",
+    isWaiting = false,
+  ) {
     const isOff = !isPossible || this.isOff || this.sending !== "";
-    return html`<button class="b ${more}" ?disabled=${isOff} aria-disabled=${!isOff && (!this.isRead || isWaiting) ? "true" : nothing} aria-describedby=${isWaiting ? "unseen" : nothing} title=${title || nothing} @click=${act}>
-      ${isSending ? t("sending") : words} <kbd>${key}</kbd></button>`;
+    return html`<button
+      class="b ${more}"
+      ?disabled=${isOff}
+      aria-disabled=${!isOff && (!this.isRead || isWaiting) ? "true" : nothing}
+      aria-describedby=${isWaiting ? "unseen" : nothing}
+      title=${title || nothing}
+      @click=${act}
+    >
+      ${isSending ? t("sending") : words} <kbd>${key}</kbd>
+    </button>`;
   }
 
   /** Return the button that goes to what was not on the screen yet, while there is something. */
   protected unseenButton() {
-    return this.unseen ? html`<button class="b" @click=${this.#goUnseen}>${t("nextUnseen")} <kbd>space</kbd></button>` : nothing;
+    return this.unseen
+      ? html`<button class="b" @click=${this.#goUnseen}>${t("nextUnseen")} <kbd>space</kbd></button>`
+      : nothing;
   }
 
   protected editButton() {
     if (this.diff && !this.diff.isEditor) return nothing;
-    return html`<button class="b" ?disabled=${!this.isEdit || this.sending !== "" || this.isEditing || this.isOff} @click=${this.edit}>${t("editFirst")} <kbd>e</kbd></button>`;
+    return html`<button
+      class="b"
+      ?disabled=${!this.isEdit || this.sending !== "" || this.isEditing || this.isOff}
+      @click=${this.edit}
+    >
+      ${t("editFirst")} <kbd>e</kbd>
+    </button>`;
   }
 
   #press = (event: KeyboardEvent): void => {
@@ -355,22 +443,40 @@ export abstract class AnswerCard extends PageElement {
 
   #tool(key: string): boolean {
     switch (key) {
-      case "e": this.edit(); break;
-      case "v": this.#toggle(); break;
-      default: return this.isEdit && this.#diffTool(key);
+      case "e":
+        this.edit();
+        break;
+      case "v":
+        this.#toggle();
+        break;
+      default:
+        return this.isEdit && this.#diffTool(key);
     }
     return true;
   }
 
   #diffTool(key: string): boolean {
     switch (key) {
-      case "]": this.diff?.goHunk(1); break;
-      case "[": this.diff?.goHunk(-1); break;
-      case "a": this.diff?.decide(false); break;
-      case "x": this.diff?.decide(true); break;
-      case "m": this.#comment(); break;
-      case "M": this.#comment(true); break;
-      default: return false;
+      case "]":
+        this.diff?.goHunk(1);
+        break;
+      case "[":
+        this.diff?.goHunk(-1);
+        break;
+      case "a":
+        this.diff?.decide(false);
+        break;
+      case "x":
+        this.diff?.decide(true);
+        break;
+      case "m":
+        this.#comment();
+        break;
+      case "M":
+        this.#comment(true);
+        break;
+      default:
+        return false;
     }
     return true;
   }

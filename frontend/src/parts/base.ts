@@ -18,7 +18,8 @@ export class PageElement extends LitElement {
   }
 
   protected focusHeading(): void {
-    const heading = this.querySelector<HTMLElement>("h2[tabindex]") ?? document.querySelector<HTMLElement>("main h1, main h2");
+    const heading =
+      this.querySelector<HTMLElement>("h2[tabindex]") ?? document.querySelector<HTMLElement>("main h1, main h2");
     if (!heading) return;
     heading.tabIndex = -1;
     heading.focus();
@@ -35,8 +36,18 @@ export function go(path: string): void {
 }
 
 export function followLink(event: MouseEvent): void {
-  const link = (event.composedPath() as HTMLElement[]).find((node) => node.tagName === "A") as HTMLAnchorElement | undefined;
-  if (!link || event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || link.target) return;
+  const link = (event.composedPath() as HTMLElement[]).find((node) => node.tagName === "A") as
+    HTMLAnchorElement | undefined;
+  if (
+    !link ||
+    event.defaultPrevented ||
+    event.button !== 0 ||
+    event.metaKey ||
+    event.ctrlKey ||
+    event.shiftKey ||
+    link.target
+  )
+    return;
   if (link.origin !== location.origin || !link.pathname.startsWith(PAGE)) return;
   event.preventDefault();
   go(link.pathname);

@@ -32,8 +32,17 @@ export interface DiffDraft {
 @customElement("isthmus-diff")
 export class DiffElement extends LitElement {
   static override styles = css`
-    :host { display: block; min-width: 0; background: var(--surface); }
-    p { font: var(--t-sm) var(--font-ui); color: var(--text-2); padding: 12px 16px; margin: 0; }
+    :host {
+      display: block;
+      min-width: 0;
+      background: var(--surface);
+    }
+    p {
+      font: var(--t-sm) var(--font-ui);
+      color: var(--text-2);
+      padding: 12px 16px;
+      margin: 0;
+    }
     ${LONG_STYLES}
   `;
   @property() oldText: string | undefined;
@@ -145,7 +154,8 @@ export class DiffElement extends LitElement {
   }
 
   override willUpdate(changed: Map<string, unknown>): void {
-    if (changed.has("oldText") || changed.has("newText") || changed.has("hasFailed")) this.#isLong = this.hasFailed || !fitsEditor(this.oldText ?? "", this.newText);
+    if (changed.has("oldText") || changed.has("newText") || changed.has("hasFailed"))
+      this.#isLong = this.hasFailed || !fitsEditor(this.oldText ?? "", this.newText);
   }
 
   override updated(changed: Map<string, unknown>): void {
@@ -191,40 +201,90 @@ export class DiffElement extends LitElement {
     this.#hunks = this.#view?.hunks ?? this.#hunks;
     this.#clear();
     this.isShown = false;
-    if (this.#isLong) { void this.#drawLong(); return; }
-    import("../diff/diff-editor.ts").then(({ showDiff }) => {
-      const root = this.shadowRoot;
-      if (!this.isConnected || this.#view || !root?.querySelector("div")) return;
-      const { oldText, newText: proposed, path } = this, sides = this.#sides;
-      const seen = this.isAwaited && (this.#seen ?? (this.isLarge || mustBeSeen(oldText ?? "", proposed)));
-      this.#view = showDiff(root, {
-        ...(this.numbers ? { numbers: this.numbers } : {}),
-        before: oldText ?? "", proposed, after: this.text, hunks: this.#hunks, path, sides, isNew: oldText === undefined, isOpen: this.isOpen, editable: this.editable, seen,
-        label: {
-          before: t("asItIs", exact(path)), after: t("asItWillBe", exact(path)),
-          hunk: { place: (number, all) => t("hunkOf", number, all), take: t("acceptHunk"), keep: t("keepHunk"), kept: t("keptHunk") },
-          comment: { title: ({ side, line }) => t(side === "old" ? "commentOld" : "commentNew", line), remove: t("remove") },
-        },
-        onChange: (text) => { this.text = text; this.#tell("edited"); },
-        onChoose: (place) => this.#tell("chosen", place),
-        onComment: (id, text) => this.#tell("commented", { id, text }),
-        onLeave: () => this.#tell("left"),
-        onSeen: () => this.#tell("seen"),
+    if (this.#isLong) {
+      void this.#drawLong();
+      return;
+    }
+    import("../diff/diff-editor.ts")
+      .then(({ showDiff }) => {
+        const root = this.shadowRoot;
+        if (!this.isConnected || this.#view || !root?.querySelector("div")) return;
+        const { oldText, newText: proposed, path } = this;
+        const sides = this.#sides;
+        const seen = this.isAwaited && (this.#seen ?? (this.isLarge || mustBeSeen(oldText ?? "", proposed)));
+        this.#view = showDiff(root, {
+          ...(this.numbers ? { numbers: this.numbers } : {}),
+          before: oldText ?? "",
+          proposed,
+          after: this.text,
+          hunks: this.#hunks,
+          path,
+          sides,
+          isNew: oldText === undefined,
+          isOpen: this.isOpen,
+          editable: this.editable,
+          seen,
+          label: {
+            before: t("asItIs", exact(path)),
+            after: t("asItWillBe", exact(path)),
+            hunk: {
+              place: (number, all) => t("hunkOf", number, all),
+              take: t("acceptHunk"),
+              keep: t("keepHunk"),
+              kept: t("keptHunk"),
+            },
+            comment: {
+              title: ({ side, line }) => t(side === "old" ? "commentOld" : "commentNew", line),
+              remove: t("remove"),
+            },
+          },
+          onChange: (text) => {
+            this.text = text;
+            this.#tell("edited");
+          },
+          onChoose: (place) => this.#tell("chosen", place),
+          onComment: (id, text) => this.#tell("commented", { id, text }),
+          onLeave: () => this.#tell("left"),
+          onSeen: () => this.#tell("seen"),
+        });
+        this.#view.setComments(this.comments);
+        this.#show();
+      })
+      .catch(() => {
+        this.hasFailed = true;
       });
-      this.#view.setComments(this.comments);
-      this.#show();
-    }).catch(() => { this.hasFailed = true; });
   }
 
   async #drawLong(): Promise<void> {
-    const { oldText = "", newText } = this, hunks = await compare(oldText, newText), root = this.shadowRoot?.querySelector<HTMLElement>(".long");
-    if (!root || !this.isConnected || !this.#isLong || this.#long || oldText !== (this.oldText ?? "") || newText !== this.newText) return;
-    const words = { alikeCharacters: (count: number) => t("alikeCharacters", count.toLocaleString()), noNewline: t("noNewline") };
+    const { oldText = "", newText } = this;
+    const hunks = await compare(oldText, newText);
+    const root = this.shadowRoot?.querySelector<HTMLElement>(".long");
+    if (
+      !root ||
+      !this.isConnected ||
+      !this.#isLong ||
+      this.#long ||
+      oldText !== (this.oldText ?? "") ||
+      newText !== this.newText
+    )
+      return;
+    const words = {
+      alikeCharacters: (count: number) => t("alikeCharacters", count.toLocaleString()),
+      noNewline: t("noNewline"),
+    };
     const rows = changeRows(oldText, newText, hunks, words, this.numbers);
-    this.#long = new LongView(root, rows.hunks, rows.alike, {
-      hunk: (number, all, line) => `${t("hunkOf", number, all)} \u00b7 ${t("lineNumber", line.toLocaleString())}`,
-      alike: (lines) => t("alikeLines", lines.toLocaleString()), added: t("addedLine"), removed: t("removedLine"),
-    }, () => this.#tell("seen"));
+    this.#long = new LongView(
+      root,
+      rows.hunks,
+      rows.alike,
+      {
+        hunk: (number, all, line) => `${t("hunkOf", number, all)} \u00b7 ${t("lineNumber", line.toLocaleString())}`,
+        alike: (lines) => t("alikeLines", lines.toLocaleString()),
+        added: t("addedLine"),
+        removed: t("removedLine"),
+      },
+      () => this.#tell("seen"),
+    );
     this.#show();
   }
 

@@ -37,13 +37,34 @@ export class FileBefore extends PageElement {
   }
 
   override render() {
-    const { bytes, type } = this.was, size = bytes === null ? "" : `${bytes.toLocaleString()} B`;
-    const what = type && KINDS.includes(type) ? t("imageOf", type.slice(6).toUpperCase(), size) : bytes === null ? t("unread") : t("binaryOf", size);
+    const { bytes, type } = this.was;
+    const size = bytes === null ? "" : `${bytes.toLocaleString()} B`;
+    const what =
+      type && KINDS.includes(type)
+        ? t("imageOf", type.slice(6).toUpperCase(), size)
+        : bytes === null
+          ? t("unread")
+          : t("binaryOf", size);
     return html`<div class="two">
-      <figure><figcaption>${t("asItIsNow")}</figcaption>
-        ${this.url && !this.isBroken ? html`<img src=${this.url} alt=${what} @error=${() => { this.isBroken = true; }}>` : nothing}
-        <p>${what}${this.url && !this.isBroken ? nothing : html` ${t("notShownHere")}`}</p></figure>
-      <figure><figcaption>${t("asWritten")}</figcaption><p>${t("textInstead", this.characters.toLocaleString())}</p></figure>
+      <figure>
+        <figcaption>${t("asItIsNow")}</figcaption>
+        ${
+          this.url && !this.isBroken
+            ? html`<img
+                src=${this.url}
+                alt=${what}
+                @error=${() => {
+                  this.isBroken = true;
+                }}
+              />`
+            : nothing
+        }
+        <p>${what}${this.url && !this.isBroken ? nothing : html` ${t("notShownHere")}`}</p>
+      </figure>
+      <figure>
+        <figcaption>${t("asWritten")}</figcaption>
+        <p>${t("textInstead", this.characters.toLocaleString())}</p>
+      </figure>
     </div>`;
   }
 }

@@ -11,11 +11,41 @@ const SHOWN = 50_000;
 @customElement("isthmus-file")
 export class FileElement extends LitElement {
   static override styles = css`
-    :host { display: block; min-width: 0; min-height: 0; background: var(--surface); overflow: hidden; position: relative; }
-    :host(:focus-within)::after { content: ""; position: absolute; inset: 0; border: 2px solid var(--focus); pointer-events: none; z-index: 1; }
-    .box { height: 100%; }
-    pre { font: var(--t-code) var(--font-code); white-space: pre-wrap; overflow-wrap: anywhere; padding: 12px 16px; margin: 0; height: 100%; overflow: auto; box-sizing: border-box; }
-    p { font: var(--t-sm) var(--font-ui); color: var(--text-2); padding: 12px 16px; margin: 0; }
+    :host {
+      display: block;
+      min-width: 0;
+      min-height: 0;
+      background: var(--surface);
+      overflow: hidden;
+      position: relative;
+    }
+    :host(:focus-within)::after {
+      content: "";
+      position: absolute;
+      inset: 0;
+      border: 2px solid var(--focus);
+      pointer-events: none;
+      z-index: 1;
+    }
+    .box {
+      height: 100%;
+    }
+    pre {
+      font: var(--t-code) var(--font-code);
+      white-space: pre-wrap;
+      overflow-wrap: anywhere;
+      padding: 12px 16px;
+      margin: 0;
+      height: 100%;
+      overflow: auto;
+      box-sizing: border-box;
+    }
+    p {
+      font: var(--t-sm) var(--font-ui);
+      color: var(--text-2);
+      padding: 12px 16px;
+      margin: 0;
+    }
   `;
   @property() text = "";
   @property() path = "";
@@ -47,7 +77,8 @@ export class FileElement extends LitElement {
 
   override render() {
     if (this.isPlain || this.failed) {
-      return html`<p role="status">${this.failed || t("longLines")}</p><pre tabindex="0">${visible(this.text.slice(0, SHOWN))}</pre>`;
+      return html`<p role="status">${this.failed || t("longLines")}</p>
+        <pre tabindex="0">${visible(this.text.slice(0, SHOWN))}</pre>`;
     }
     return html`<div class="box"></div>`;
   }
@@ -58,16 +89,30 @@ export class FileElement extends LitElement {
     this.#view = undefined;
     if (!this.shadowRoot?.querySelector("div")) return;
     const { text, path, state, selection } = this;
-    import("../text-viewer.ts").then(({ showText }) => {
-      const root = this.shadowRoot;
-      if (!this.isConnected || this.#view || state !== this.state || path !== this.path || !root?.querySelector("div")) return;
-      this.#view = showText(root, {
-        text, path, selection, label: visible(path),
-        onSelect: (selected) => this.dispatchEvent(new CustomEvent<Selection>("selected", { detail: selected })),
-        onKey: (key) => this.dispatchEvent(new CustomEvent<string>("key", { detail: key })),
+    import("../text-viewer.ts")
+      .then(({ showText }) => {
+        const root = this.shadowRoot;
+        if (
+          !this.isConnected ||
+          this.#view ||
+          state !== this.state ||
+          path !== this.path ||
+          !root?.querySelector("div")
+        )
+          return;
+        this.#view = showText(root, {
+          text,
+          path,
+          selection,
+          label: visible(path),
+          onSelect: (selected) => this.dispatchEvent(new CustomEvent<Selection>("selected", { detail: selected })),
+          onKey: (key) => this.dispatchEvent(new CustomEvent<string>("key", { detail: key })),
+        });
+        if (hadFocus || this.#wantsFocus) this.#view.focus();
+        this.#wantsFocus = false;
+      })
+      .catch(() => {
+        this.failed = t("noReach");
       });
-      if (hadFocus || this.#wantsFocus) this.#view.focus();
-      this.#wantsFocus = false;
-    }).catch(() => { this.failed = t("noReach"); });
   }
 }

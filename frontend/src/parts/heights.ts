@@ -39,7 +39,8 @@ export class Heights {
 
   /** Return the index of the item at a distance from the top, of the last one if there is none so far down. */
   at(distance: number): number {
-    let index = 0, left = distance;
+    let index = 0;
+    let left = distance;
     for (let step = 2 ** Math.floor(Math.log2(this.length || 1)); step >= 1; step /= 2) {
       const next = index + step;
       if (next <= this.length && (this.#tree[next] ?? 0) <= left) {

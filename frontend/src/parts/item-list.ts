@@ -68,7 +68,9 @@ export class ItemList extends PageElement {
     this.#known = this.scrollTop;
     this.requestUpdate();
     await this.updateComplete;
-    const shown = [...this.querySelectorAll<HTMLElement & Keyed>(":scope > .col > .it")].find((element) => element.key === key);
+    const shown = [...this.querySelectorAll<HTMLElement & Keyed>(":scope > .col > .it")].find(
+      (element) => element.key === key,
+    );
     shown?.querySelector<HTMLElement>(".said")?.focus({ preventScroll: true });
   }
 
@@ -91,35 +93,61 @@ export class ItemList extends PageElement {
   override render() {
     const shown = this.items.slice(this.#from, this.#to);
     return html`<div class="space"></div>
-      <div class="col">${repeat(shown, (item) => item.key, (item) => html`<div class="it" .key=${item.key}>${this.draw(item as never)}</div>`)}</div>
+      <div class="col">
+        ${repeat(
+          shown,
+          (item) => item.key,
+          (item) => html`<div class="it" .key=${item.key}>${this.draw(item as never)}</div>`,
+        )}
+      </div>
       <div class="space"></div>`;
   }
 
   override updated(): void {
     const shown = new Set(this.querySelectorAll<HTMLElement>(":scope > .col > .it"));
-    for (const element of this.#observed) if (!shown.has(element)) { this.#sizes.unobserve(element); this.#observed.delete(element); }
-    for (const element of shown) if (!this.#observed.has(element)) { this.#sizes.observe(element); this.#observed.add(element); }
+    for (const element of this.#observed)
+      if (!shown.has(element)) {
+        this.#sizes.unobserve(element);
+        this.#observed.delete(element);
+      }
+    for (const element of shown)
+      if (!this.#observed.has(element)) {
+        this.#sizes.observe(element);
+        this.#observed.add(element);
+      }
     // Measured now: what an observer of sizes draws is measured by it one frame later, and was seen at its estimate.
-    if (this.#take([...shown].map((element) => [element, element.getBoundingClientRect().height])) && !this.#isCovered()) this.requestUpdate();
+    if (
+      this.#take([...shown].map((element) => [element, element.getBoundingClientRect().height])) &&
+      !this.#isCovered()
+    )
+      this.requestUpdate();
   }
 
   /** Take over what was added; begin anew if anything else changed. */
   #count(): void {
-    const known = this.#heights.length, { items } = this;
-    const isLonger = known > 0 && items.length >= known && items[0]?.key === this.#first && items[known - 1]?.key === this.#last;
+    const known = this.#heights.length;
+    const { items } = this;
+    const isLonger =
+      known > 0 && items.length >= known && items[0]?.key === this.#first && items[known - 1]?.key === this.#last;
     if (!isLonger) this.#heights = new Heights();
     const estimate = this.#measured.size ? this.#sum / this.#measured.size : ESTIMATE;
-    for (let at = this.#heights.length; at < items.length; at += 1) this.#heights.push(this.#measured.get(items[at]?.key ?? "") ?? estimate);
+    for (let at = this.#heights.length; at < items.length; at += 1)
+      this.#heights.push(this.#measured.get(items[at]?.key ?? "") ?? estimate);
     this.#first = items[0]?.key ?? "";
     this.#last = items.at(-1)?.key ?? "";
     if (!isLonger && this.#anchor.key && items[this.#anchor.index]?.key !== this.#anchor.key) {
-      this.#anchor.index = Math.max(0, items.findIndex((item) => item.key === this.#anchor.key));
+      this.#anchor.index = Math.max(
+        0,
+        items.findIndex((item) => item.key === this.#anchor.key),
+      );
     }
   }
 
   get #top(): number {
     const end = Math.max(0, this.#heights.total - this.clientHeight);
-    return this.isAtEnd ? end : Math.min(end, Math.max(0, this.#heights.offset(this.#anchor.index) - this.#anchor.below));
+    return this.isAtEnd
+      ? end
+      : Math.min(end, Math.max(0, this.#heights.offset(this.#anchor.index) - this.#anchor.below));
   }
 
   #choose(): void {
@@ -131,7 +159,10 @@ export class ItemList extends PageElement {
   /** What has the focus must not leave the document unseen: the list takes the focus over. */
   #keepFocus(): void {
     const focused = document.activeElement;
-    const holder = focused instanceof HTMLElement && focused !== this && this.contains(focused) ? focused.closest<HTMLElement & Keyed>(".it") : null;
+    const holder =
+      focused instanceof HTMLElement && focused !== this && this.contains(focused)
+        ? focused.closest<HTMLElement & Keyed>(".it")
+        : null;
     if (!holder) return;
     for (let at = this.#from; at < this.#to; at += 1) if (this.items[at]?.key === holder.key) return;
     this.focus({ preventScroll: true });
@@ -151,7 +182,8 @@ export class ItemList extends PageElement {
     for (let at = this.#from; at < this.#to; at += 1) indexes.set(this.items[at]?.key ?? "", at);
     for (const [element, height] of sizes) {
       if (element === this || !element.isConnected) continue;
-      const { key } = element as unknown as Keyed, index = indexes.get(key);
+      const { key } = element as unknown as Keyed;
+      const index = indexes.get(key);
       if (index === undefined) continue;
       isNew ||= this.#measured.get(key) !== height;
       this.#sum += height - (this.#measured.get(key) ?? 0);
@@ -189,7 +221,8 @@ export class ItemList extends PageElement {
   }
 
   #isCovered(): boolean {
-    const top = this.scrollTop, end = top + this.clientHeight;
+    const top = this.scrollTop;
+    const end = top + this.clientHeight;
     const isAbove = this.#from === 0 || this.#heights.offset(this.#from) <= top - AROUND / 4;
     return isAbove && (this.#to >= this.items.length || this.#heights.offset(this.#to) >= end + AROUND / 4);
   }

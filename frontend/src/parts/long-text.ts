@@ -8,7 +8,14 @@ import { t } from "../words.ts";
 /** A text to allow that is so long that all of it is to be seen: `unseen` and `seen` are those of a diff. */
 @customElement("isthmus-long-text")
 export class LongText extends LitElement {
-  static override styles = css`:host { display: block; min-width: 0; background: var(--surface); } ${LONG_STYLES}`;
+  static override styles = css`
+    :host {
+      display: block;
+      min-width: 0;
+      background: var(--surface);
+    }
+    ${LONG_STYLES}
+  `;
   @property() text = "";
   @property() label = "";
   #long: LongView | undefined;
@@ -33,7 +40,9 @@ export class LongText extends LitElement {
     if (!root || (!changed.has("text") && this.#long)) return;
     this.#long?.destroy();
     const rows = textRows(this.text, { alikeCharacters: () => "", noNewline: "" });
-    const tell = (): void => { this.dispatchEvent(new CustomEvent("seen", { bubbles: true, composed: true })); };
+    const tell = (): void => {
+      this.dispatchEvent(new CustomEvent("seen", { bubbles: true, composed: true }));
+    };
     this.#long = new LongView(root, rows, 0, { hunk: () => "", alike: () => "", added: "", removed: "" }, tell);
     tell();
   }

@@ -29,16 +29,58 @@ export class ModelPick extends PageElement {
 
   override render() {
     const shown = this.chosen || this.current;
-    return html`<button type="button" class="pick ${this.chosen && this.chosen !== this.current ? "changed" : ""}" aria-haspopup="listbox" aria-expanded=${this.isOpen}
-        title=${t("model")} @click=${() => { if (this.isOpen) this.#close(); else void this.open(); }}><span class="vh">${t("model")}: </span><span class="cut" dir="auto">${visibleLine(shown, 60)}</span>${icon("down")}</button>
-      ${this.isOpen ? html`<div class="suggestions models" @focusout=${this.#left}>
-        <input class="field" role="combobox" aria-expanded="true" aria-controls="models" aria-label=${t("modelSearch")} placeholder=${t("modelSearch")} spellcheck="false" autocomplete="off"
-          aria-activedescendant="model-${this.at}" @input=${this.#type} @keydown=${this.#press} />
-        <ul id="models" role="listbox" aria-label=${t("model")}>${this.#names.map((name, at) => html`<li id="model-${at}" role="option" aria-selected=${at === this.at} class=${at === this.at ? "on" : ""}
-          @mousedown=${(event: MouseEvent) => { event.preventDefault(); this.#take(name); }}><code class="cut" dir="auto">${visibleLine(name, 120)}</code>
-          ${name === this.current ? html`<span class="t3">${t("modelNow")}</span>` : nothing}</li>`)}</ul>
-        ${this.isAsking ? html`<p class="t3 xs" role="status">${t("modelAsking")}</p>` : nothing}
-      </div>` : nothing}`;
+    return html`<button
+        type="button"
+        class="pick ${this.chosen && this.chosen !== this.current ? "changed" : ""}"
+        aria-haspopup="listbox"
+        aria-expanded=${this.isOpen}
+        title=${t("model")}
+        @click=${() => {
+          if (this.isOpen) this.#close();
+          else void this.open();
+        }}
+      >
+        <span class="vh">${t("model")}: </span
+        ><span class="cut" dir="auto">${visibleLine(shown, 60)}</span>${icon("down")}
+      </button>
+      ${
+        this.isOpen
+          ? html`<div class="suggestions models" @focusout=${this.#left}>
+              <input
+                class="field"
+                role="combobox"
+                aria-expanded="true"
+                aria-controls="models"
+                aria-label=${t("modelSearch")}
+                placeholder=${t("modelSearch")}
+                spellcheck="false"
+                autocomplete="off"
+                aria-activedescendant="model-${this.at}"
+                @input=${this.#type}
+                @keydown=${this.#press}
+              />
+              <ul id="models" role="listbox" aria-label=${t("model")}>
+                ${this.#names.map(
+                  (name, at) =>
+                    html`<li
+                      id="model-${at}"
+                      role="option"
+                      aria-selected=${at === this.at}
+                      class=${at === this.at ? "on" : ""}
+                      @mousedown=${(event: MouseEvent) => {
+                        event.preventDefault();
+                        this.#take(name);
+                      }}
+                    >
+                      <code class="cut" dir="auto">${visibleLine(name, 120)}</code>
+                      ${name === this.current ? html`<span class="t3">${t("modelNow")}</span>` : nothing}
+                    </li>`,
+                )}
+              </ul>
+              ${this.isAsking ? html`<p class="t3 xs" role="status">${t("modelAsking")}</p>` : nothing}
+            </div>`
+          : nothing
+      }`;
   }
 
   /** What can be chosen: what was found, and whatever was typed, since any model may be named. */
@@ -62,13 +104,18 @@ export class ModelPick extends PageElement {
   #ask(): void {
     const sought = this.#sought;
     this.isAsking = true;
-    complete(COMMAND + sought, this.contextId, this.workspace).then((found) => found.filter(({ line }) => line.startsWith(COMMAND)), () => []).then((found) => {
-      if (sought !== this.#sought) return;
-      this.isAsking = false;
-      this.found = found.map(({ line }) => line.slice(COMMAND.length).trim()).filter(Boolean);
-      this.at = Math.max(0, this.found.indexOf(this.chosen || this.current));
-      void this.updateComplete.then(() => this.#show());
-    });
+    void complete(COMMAND + sought, this.contextId, this.workspace)
+      .then(
+        (found) => found.filter(({ line }) => line.startsWith(COMMAND)),
+        () => [],
+      )
+      .then((found) => {
+        if (sought !== this.#sought) return;
+        this.isAsking = false;
+        this.found = found.map(({ line }) => line.slice(COMMAND.length).trim()).filter(Boolean);
+        this.at = Math.max(0, this.found.indexOf(this.chosen || this.current));
+        void this.updateComplete.then(() => this.#show());
+      });
   }
 
   #type = (): void => {
@@ -79,12 +126,16 @@ export class ModelPick extends PageElement {
 
   #press = (event: KeyboardEvent): void => {
     if (event.isComposing) return;
-    const { length } = this.#names, name = this.#names[this.at];
+    const { length } = this.#names;
+    const name = this.#names[this.at];
     if (event.key === "ArrowDown" && length) this.at = (this.at + 1) % length;
     else if (event.key === "ArrowUp" && length) this.at = (this.at + length - 1) % length;
-    else if (event.key === "Enter") { if (name && !this.isAsking) this.#take(name); }
-    else if (event.key === "Escape") { this.#close(); this.button.focus(); }
-    else return;
+    else if (event.key === "Enter") {
+      if (name && !this.isAsking) this.#take(name);
+    } else if (event.key === "Escape") {
+      this.#close();
+      this.button.focus();
+    } else return;
     event.preventDefault();
     event.stopPropagation();
     void this.updateComplete.then(() => this.#show());

@@ -39,20 +39,50 @@ export class NotebookView extends PageElement {
   override render() {
     const { cells, same, rest } = this.changes;
     return html`<p class="hint">${t("cellsSame", same)}</p>
-      ${rest ? html`<section class="cell"><h3>${t("cellRest")}</h3><isthmus-diff isAwaited ?isLarge=${this.isLarge} .oldText=${rest.old} .newText=${rest.new} .path=${"notebook.json"}></isthmus-diff></section>` : nothing}
+      ${
+        rest
+          ? html`<section class="cell">
+              <h3>${t("cellRest")}</h3>
+              <isthmus-diff
+                isAwaited
+                ?isLarge=${this.isLarge}
+                .oldText=${rest.old}
+                .newText=${rest.new}
+                .path=${"notebook.json"}
+              ></isthmus-diff>
+            </section>`
+          : nothing
+      }
       ${cells.map((change) => this.#cell(change))}`;
   }
 
   #cell(change: CellChange) {
-    const { what, number, old } = change, cell = change.new ?? old, kind = visibleLine(cell?.kind ?? "", 30);
+    const { what, number, old } = change;
+    const cell = change.new ?? old;
+    const kind = visibleLine(cell?.kind ?? "", 30);
     const word = { changed: "cellChanged", added: "cellAdded", removed: "cellRemoved", moved: "cellMoved" } as const;
-    const before = old?.source, after = change.new?.source ?? "";
+    const before = old?.source;
+    const after = change.new?.source ?? "";
     const counts: [number, number] = [old?.outputs.length ?? 0, change.new?.outputs.length ?? 0];
     const hasOtherRest = old !== undefined && change.new !== undefined && restOf(old) !== restOf(change.new);
     const hasOtherKind = old !== undefined && change.new !== undefined && old.kind !== change.new.kind;
-    return html`<section class="cell"><h3>${t("cellNumber", kind, number)} <span class="pill ${what === "removed" ? "" : "acc"}">${t(word[what])}</span></h3>
+    return html`<section class="cell">
+      <h3>
+        ${t("cellNumber", kind, number)} <span class="pill ${what === "removed" ? "" : "acc"}">${t(word[what])}</span>
+      </h3>
       ${hasOtherKind ? html`<p>${t("cellKind", visibleLine(old.kind, 30), kind)}</p>` : nothing}
-      ${change.hasOtherOutputs ? html`<p>${t("cellOutputs", ...counts)}</p><isthmus-diff isAwaited ?isLarge=${this.isLarge} .oldText=${outputsOf(old)} .newText=${outputsOf(change.new) ?? ""} .path=${"outputs.json"}></isthmus-diff>` : nothing}
+      ${
+        change.hasOtherOutputs
+          ? html`<p>${t("cellOutputs", ...counts)}</p>
+              <isthmus-diff
+                isAwaited
+                ?isLarge=${this.isLarge}
+                .oldText=${outputsOf(old)}
+                .newText=${outputsOf(change.new) ?? ""}
+                .path=${"outputs.json"}
+              ></isthmus-diff>`
+          : nothing
+      }
       ${before === after ? nothing : html`<isthmus-diff isAwaited ?isLarge=${this.isLarge} .oldText=${before} .newText=${after} .path=${`cell${cell?.kind === "markdown" ? ".md" : this.changes.ending}`}></isthmus-diff>`}
       ${hasOtherRest ? html`<isthmus-diff isAwaited ?isLarge=${this.isLarge} .oldText=${restOf(old)} .newText=${change.new ? restOf(change.new) : ""} .path=${"cell.json"}></isthmus-diff>` : nothing}
       ${what === "added" && cell && cell.rest !== "{}" ? html`<isthmus-diff isAwaited ?isLarge=${this.isLarge} .newText=${cell.rest} .path=${"cell.json"}></isthmus-diff>` : nothing}

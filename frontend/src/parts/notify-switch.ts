@@ -15,17 +15,29 @@ export class NotifySwitch extends PageElement {
 
   override connectedCallback(): void {
     super.connectedCallback();
-    void this.#try(async () => { this.push = await pushState(); });
+    void this.#try(async () => {
+      this.push = await pushState();
+    });
   }
 
   override render() {
-    const { push } = this, isOn = Boolean(push?.endpoint), isPossible = canNotify && push?.key != null;
+    const { push } = this;
+    const isOn = Boolean(push?.endpoint);
+    const isPossible = canNotify && push?.key != null;
     return html`<h2>${t("notifications")}</h2>
       <p class="t2">${t("notificationsText")}</p>
       ${!canNotify ? html`<p class="t2">${t("cannotNotify")}</p>` : push && push.key === null ? html`<p class="t2">${visibleLine(push.reason ?? "")}</p>` : nothing}
       ${this.problem ? html`<p class="problem" role="alert">${this.problem}</p>` : nothing}
-      <button class="switch" role="switch" aria-checked=${isOn} ?disabled=${this.isBusy || !push || !(isPossible || isOn)} @click=${() => void this.#turn(isOn)}>
-        <span class="knob" aria-hidden="true"></span>${t("notifyThis")} <span class="t3">${t(isOn ? "on" : "off")}</span></button>`;
+      <button
+        class="switch"
+        role="switch"
+        aria-checked=${isOn}
+        ?disabled=${this.isBusy || !push || !(isPossible || isOn)}
+        @click=${() => void this.#turn(isOn)}
+      >
+        <span class="knob" aria-hidden="true"></span>${t("notifyThis")}
+        <span class="t3">${t(isOn ? "on" : "off")}</span>
+      </button>`;
   }
 
   async #turn(isOn: boolean): Promise<void> {
@@ -42,7 +54,12 @@ export class NotifySwitch extends PageElement {
     try {
       await act();
     } catch (error) {
-      this.problem = error instanceof ApiError ? (error.status ? visibleLine(error.message, 300) : t("noReach")) : `${t("noPushService")} ${visibleLine(String(error), 200)}`;
+      this.problem =
+        error instanceof ApiError
+          ? error.status
+            ? visibleLine(error.message, 300)
+            : t("noReach")
+          : `${t("noPushService")} ${visibleLine(String(error), 200)}`;
     } finally {
       this.isBusy = false;
     }

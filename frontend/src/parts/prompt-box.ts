@@ -10,7 +10,13 @@ import "./model-pick.ts";
 import "./suggestions.ts";
 
 const EFFORTS = {
-  default: "effortDefault", minimal: "effortMinimal", low: "effortLow", medium: "effortMedium", high: "effortHigh", xhigh: "effortXhigh", max: "effortMax",
+  default: "effortDefault",
+  minimal: "effortMinimal",
+  low: "effortLow",
+  medium: "effortMedium",
+  high: "effortHigh",
+  xhigh: "effortXhigh",
+  max: "effortMax",
 } as const;
 const MAXIMUM_IMAGE = 15_000_000;
 
@@ -81,24 +87,103 @@ export class PromptBox extends PageElement {
   }
 
   override render() {
-    const { status } = this, mode = this.mode || status?.mode || "default", effort = this.effort || status?.effort;
-    const modes = [["default", t("modeDefault")], ["auto_edit", t("modeAutoEdit")], ["plan", t("modePlan")], ["yolo", t("modeYolo")]] as const;
+    const { status } = this;
+    const mode = this.mode || status?.mode || "default";
+    const effort = this.effort || status?.effort;
+    const modes = [
+      ["default", t("modeDefault")],
+      ["auto_edit", t("modeAutoEdit")],
+      ["plan", t("modePlan")],
+      ["yolo", t("modeYolo")],
+    ] as const;
     return html`<form class="prompt" @submit=${this.#submit}>
       <isthmus-suggestions .contextId=${this.contextId} .workspace=${this.workspace}></isthmus-suggestions>
-      ${this.images.length ? html`<ul class="images">${this.images.map((image, at) => html`<li>${image.name} <button type="button" class="b small icon quiet" aria-label="${t("remove")} ${image.name}" @click=${() => { this.images = this.images.filter((_, other) => other !== at); }}>${icon("close")}</button></li>`)}</ul>` : nothing}
-      <textarea rows="1" aria-label=${this.hint} placeholder=${this.hint} dir="auto" @input=${this.#type} @keydown=${this.#press} @paste=${this.#paste}></textarea>
+      ${
+        this.images.length
+          ? html`<ul class="images">
+              ${this.images.map(
+                (image, at) =>
+                  html`<li>
+                    ${image.name}
+                    <button
+                      type="button"
+                      class="b small icon quiet"
+                      aria-label="${t("remove")} ${image.name}"
+                      @click=${() => {
+                        this.images = this.images.filter((_, other) => other !== at);
+                      }}
+                    >
+                      ${icon("close")}
+                    </button>
+                  </li>`,
+              )}
+            </ul>`
+          : nothing
+      }
+      <textarea
+        rows="1"
+        aria-label=${this.hint}
+        placeholder=${this.hint}
+        dir="auto"
+        @input=${this.#type}
+        @keydown=${this.#press}
+        @paste=${this.#paste}
+      ></textarea>
       <div class="bar">
-        <label class="pick" title=${t("attach")}>${icon("attach")}<span class="vh">${t("attach")}</span>
-          <input class="vh" type="file" accept="image/png,image/jpeg,image/gif,image/webp" multiple @change=${(event: Event) => { const input = event.target as HTMLInputElement; void this.#take([...(input.files ?? [])]); input.value = ""; }} /></label>
-        <div class="picks"><select class="pick ${mode === "yolo" ? "warn" : ""}" aria-label=${t("mode")} @change=${(event: Event) => { this.mode = (event.target as HTMLSelectElement).value; }}>
-          ${modes.map(([value, word]) => html`<option value=${value} .selected=${value === mode}>${word}</option>`)}
-        </select>
-        ${status?.model ? html`<isthmus-model .contextId=${this.contextId} .workspace=${this.workspace} .current=${status.model} .chosen=${this.model}
-          @chosen=${(event: CustomEvent<string>) => { this.model = event.detail; }}></isthmus-model>` : nothing}
-        ${effort ? html`<select class="pick" aria-label=${t("effort")} title=${t("effort")} @change=${(event: Event) => { this.effort = (event.target as HTMLSelectElement).value; }}>
-          ${["default", ...(status?.efforts ?? [])].map((value) => html`<option value=${value} .selected=${value === effort}>${value in EFFORTS ? t(EFFORTS[value as keyof typeof EFFORTS]) : value}</option>`)}
-        </select>` : nothing}</div>
-        <button class="b small primary" ?disabled=${this.isBusy}>${this.isBusy ? t("sending") : this.isQueueing ? t("queue") : t("send")} <kbd>↵</kbd></button>
+        <label class="pick" title=${t("attach")}
+          >${icon("attach")}<span class="vh">${t("attach")}</span>
+          <input
+            class="vh"
+            type="file"
+            accept="image/png,image/jpeg,image/gif,image/webp"
+            multiple
+            @change=${(event: Event) => {
+              const input = event.target as HTMLInputElement;
+              void this.#take([...(input.files ?? [])]);
+              input.value = "";
+            }}
+        /></label>
+        <div class="picks">
+          <select
+            class="pick ${mode === "yolo" ? "warn" : ""}"
+            aria-label=${t("mode")}
+            @change=${(event: Event) => {
+              this.mode = (event.target as HTMLSelectElement).value;
+            }}
+          >
+            ${modes.map(([value, word]) => html`<option value=${value} .selected=${value === mode}>${word}</option>`)}
+          </select>
+          ${
+            status?.model
+              ? html`<isthmus-model
+                  .contextId=${this.contextId}
+                  .workspace=${this.workspace}
+                  .current=${status.model}
+                  .chosen=${this.model}
+                  @chosen=${(event: CustomEvent<string>) => {
+                    this.model = event.detail;
+                  }}
+                ></isthmus-model>`
+              : nothing
+          }
+          ${
+            effort
+              ? html`<select
+                  class="pick"
+                  aria-label=${t("effort")}
+                  title=${t("effort")}
+                  @change=${(event: Event) => {
+                    this.effort = (event.target as HTMLSelectElement).value;
+                  }}
+                >
+                  ${["default", ...(status?.efforts ?? [])].map((value) => html`<option value=${value} .selected=${value === effort}>${value in EFFORTS ? t(EFFORTS[value as keyof typeof EFFORTS]) : value}</option>`)}
+                </select>`
+              : nothing
+          }
+        </div>
+        <button class="b small primary" ?disabled=${this.isBusy}>
+          ${this.isBusy ? t("sending") : this.isQueueing ? t("queue") : t("send")} <kbd>↵</kbd>
+        </button>
       </div>
     </form>`;
   }
@@ -144,7 +229,11 @@ export class PromptBox extends PageElement {
     const text = this.field.value.trim();
     if (this.isBusy || (!text && !this.images.length)) return;
     const written: Written = {
-      text, mode: this.mode, model: this.model, effort: this.effort === this.status?.effort ? "" : this.effort, images: this.images,
+      text,
+      mode: this.mode,
+      model: this.model,
+      effort: this.effort === this.status?.effort ? "" : this.effort,
+      images: this.images,
     };
     this.dispatchEvent(new CustomEvent<Written>("written", { detail: written, bubbles: true, composed: true }));
   };

@@ -28,7 +28,11 @@ export class QuestionCard extends AnswerCard {
 
   /** Whether something was typed here that was not sent. */
   get hasText(): boolean {
-    return this.isEdited || this.commentCount > 0 || !!this.querySelector<HTMLTextAreaElement>("isthmus-reason textarea")?.value.trim();
+    return (
+      this.isEdited ||
+      this.commentCount > 0 ||
+      !!this.querySelector<HTMLTextAreaElement>("isthmus-reason textarea")?.value.trim()
+    );
   }
 
   protected override get isOver(): boolean {
@@ -54,27 +58,56 @@ export class QuestionCard extends AnswerCard {
   override render() {
     const request = this.call.confirmation_request;
     if (!request) return nothing;
-    const facts = factsOf(this.call, this.workspace), diff = request.file_edit_details;
-    const command = request.execute_details?.command, tried = request.execute_details?.trial?.changes;
+    const facts = factsOf(this.call, this.workspace);
+    const diff = request.file_edit_details;
+    const command = request.execute_details?.command;
+    const tried = request.execute_details?.trial?.changes;
     const title = `${facts.verb} ${facts.object}`.trim();
-    return html`
-      <article class="question" aria-label=${title}>
-        <div class="card-top">
-          <h2 tabindex="-1">${facts.verb} ${facts.verb ? html`<code dir="auto">${facts.object}</code>` : facts.object}</h2>
-          <dl class="facts">
-            ${facts.wants ? html`<dt>${t("wants")}</dt><dd dir="auto">${facts.wants}</dd>` : nothing}
-            ${facts.touches ? html`<dt>${t("touches")}</dt><dd><code dir="auto">${facts.touches}</code></dd>` : nothing}
-            ${facts.covers ? html`<dt>${t("covers")}</dt><dd>${facts.covers}</dd>` : nothing}
-          </dl>
-        </div>
-        <div class="card-body" tabindex="-1">
-          ${diff ? this.shownDiff(facts.object, diff.old_content, diff.new_content, countsOf(diff))
-          : command !== undefined ? this.shownText(tried ? `${command}\n\n${tried}` : command, t("run"))
-          : this.#parameters(request.generic_details?.description)}
-        </div>
-        ${this.problems()}
-        ${this.hasEnded ? this.#ended(request.options) : this.isTelling ? this.reason(t("reasonAll")) : html`${this.hints()}<div class="actions">${this.#actions(request.options)}</div>`}
-      </article>`;
+    return html` <article class="question" aria-label=${title}>
+      <div class="card-top">
+        <h2 tabindex="-1">
+          ${facts.verb} ${facts.verb ? html`<code dir="auto">${facts.object}</code>` : facts.object}
+        </h2>
+        <dl class="facts">
+          ${
+            facts.wants
+              ? html`<dt>${t("wants")}</dt>
+                  <dd dir="auto">${facts.wants}</dd>`
+              : nothing
+          }
+          ${
+            facts.touches
+              ? html`<dt>${t("touches")}</dt>
+                  <dd><code dir="auto">${facts.touches}</code></dd>`
+              : nothing
+          }
+          ${
+            facts.covers
+              ? html`<dt>${t("covers")}</dt>
+                  <dd>${facts.covers}</dd>`
+              : nothing
+          }
+        </dl>
+      </div>
+      <div class="card-body" tabindex="-1">
+        ${
+          diff
+            ? this.shownDiff(facts.object, diff.old_content, diff.new_content, countsOf(diff))
+            : command !== undefined
+              ? this.shownText(tried ? `${command}\n\n${tried}` : command, t("run"))
+              : this.#parameters(request.generic_details?.description)
+        }
+      </div>
+      ${this.problems()}
+      ${
+        this.hasEnded
+          ? this.#ended(request.options)
+          : this.isTelling
+            ? this.reason(t("reasonAll"))
+            : html`${this.hints()}
+                <div class="actions">${this.#actions(request.options)}</div>`
+      }
+    </article>`;
   }
 
   override willUpdate(changed: Map<string, unknown>): void {
@@ -86,17 +119,20 @@ export class QuestionCard extends AnswerCard {
 
   /** Return who answered instead, and what was typed here, which is not lost. */
   #ended(options: ConfirmationOption[]) {
-    const { by, optionId } = this.answered ?? { by: "", optionId: "" }, who = visibleLine(by, 80) || t("someone");
+    const { by, optionId } = this.answered ?? { by: "", optionId: "" };
+    const who = visibleLine(by, 80) || t("someone");
     const option = options.find((one) => one.id === optionId);
-    return html`<div class="ended" role="status"><p>${option ? t("answeredWith", who, exactLine(option.name)) : t("answered", who)}</p>
+    return html`<div class="ended" role="status">
+      <p>${option ? t("answeredWith", who, exactLine(option.name)) : t("answered", who)}</p>
       ${this.unsent || this.isEdited ? html`<p>${t("notSent")}</p>` : nothing}
-      ${this.unsent ? html`<pre class="command" tabindex="0" dir="auto">${this.unsent}</pre>` : nothing}</div>`;
+      ${this.unsent ? html`<pre class="command" tabindex="0" dir="auto">${this.unsent}</pre>` : nothing}
+    </div>`;
   }
 
   #parameters(description: string | undefined) {
     const parameters = parametersOf(this.call);
     return html`${description && isLongText(description) ? this.shownText(description, "") : description ? html`<p class="prose" dir="auto">${exact(description)}</p>` : nothing}
-      ${parameters === "{}" ? nothing : this.shownText(parameters, t("call"), `${exactLine(this.call.tool_name)} `)}`;
+    ${parameters === "{}" ? nothing : this.shownText(parameters, t("call"), `${exactLine(this.call.tool_name)} `)}`;
   }
 
   #actions(options: ConfirmationOption[]) {
@@ -104,15 +140,21 @@ export class QuestionCard extends AnswerCard {
     const wider = options.filter((option) => !main.includes(option));
     const button = (option: ConfirmationOption, more: string) => {
       const key = isOnce(option) ? "y" : isRefusal(option) ? "n" : String(options.indexOf(option) + 1);
-      const words = this.commentCount && isRefusal(option) ? t("rejectComments", this.commentCount) : exactLine(option.name);
-      return this.button(words, key, more, this.sending === option.id, true,
-        () => void this.#send(option), exactLine(option.description ?? ""), !this.#isPossible(option));
+      const words =
+        this.commentCount && isRefusal(option) ? t("rejectComments", this.commentCount) : exactLine(option.name);
+      return this.button(
+        words,
+        key,
+        more,
+        this.sending === option.id,
+        true,
+        () => void this.#send(option),
+        exactLine(option.description ?? ""),
+        !this.#isPossible(option),
+      );
     };
-    return html`
-      ${main.filter(isOnce).map((option) => button(option, "primary"))}
-      ${this.unseenButton()}
-      ${this.isEdit ? this.editButton() : nothing}
-      ${main.filter(isRefusal).map((option) => button(option, ""))}
+    return html` ${main.filter(isOnce).map((option) => button(option, "primary"))} ${this.unseenButton()}
+      ${this.isEdit ? this.editButton() : nothing} ${main.filter(isRefusal).map((option) => button(option, ""))}
       ${this.commentCount ? nothing : this.button(t("rejectTelling"), "t", "", false, true, this.tell)}
       <span class="right row wider">${wider.map((option) => button(option, "quiet"))}</span>`;
   }
@@ -128,10 +170,16 @@ export class QuestionCard extends AnswerCard {
 
   async #send(option: ConfirmationOption): Promise<void> {
     if (!this.isReady || !this.#isPossible(option)) return;
-    if (isRefusal(option) && this.commentCount) { this.tell(); return; }
+    if (isRefusal(option) && this.commentCount) {
+      this.tell();
+      return;
+    }
     const edited = this.isEdited && !isRefusal(option) ? this.diff?.text : undefined;
     const wrong = edited !== undefined && isForm(this.call) ? jsonProblem(edited) : "";
-    if (wrong) { this.problem = t("notJson", exactLine(wrong)); return; }
+    if (wrong) {
+      this.problem = t("notJson", exactLine(wrong));
+      return;
+    }
     await this.#post(option.id, () => answer(this.taskId, this.call.tool_call_id, option.id, edited));
   }
 
@@ -166,8 +214,14 @@ export class QuestionCard extends AnswerCard {
 
   protected override pressed(key: string): boolean {
     const options = this.call.confirmation_request?.options ?? [];
-    const chosen = key === "y" ? options.find(isOnce) : key === "n" ? options.find(isRefusal)
-      : /^[1-9]$/.test(key) ? options[Number(key) - 1] : undefined;
+    const chosen =
+      key === "y"
+        ? options.find(isOnce)
+        : key === "n"
+          ? options.find(isRefusal)
+          : /^[1-9]$/.test(key)
+            ? options[Number(key) - 1]
+            : undefined;
     if (key === "t") this.tell();
     else if (chosen && this.#sendsForm(chosen) && !this.isEdited) this.edit();
     else if (chosen) void this.#send(chosen);

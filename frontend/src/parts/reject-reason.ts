@@ -27,12 +27,25 @@ export class RejectReason extends PageElement {
     return html`<form class="reason" @submit=${this.#send}>
       ${this.comments ? html`<pre class="command" tabindex="0" dir="auto" aria-label=${t("comment")}>${visible(this.comments)}</pre>` : nothing}
       <label class="sm md" for="reason-${this.name}">${t("reasonHint")}</label>
-      <textarea id="reason-${this.name}" class="field" rows="2" dir="auto" maxlength="12000" ?readonly=${this.isBusy} @keydown=${this.#press}></textarea>
+      <textarea
+        id="reason-${this.name}"
+        class="field"
+        rows="2"
+        dir="auto"
+        maxlength="12000"
+        ?readonly=${this.isBusy}
+        @keydown=${this.#press}
+      ></textarea>
       <p class="xs t2">${this.note}</p>
       <div class="row">
         ${this.carries || !navigator.clipboard ? nothing : html`<button type="button" class="b" @click=${() => void this.#copy()}>${t(this.isCopied ? "copied" : "copy")}</button>`}
-        <button class="b primary" ?disabled=${this.isOff || this.isBusy}>${this.isBusy ? t("sending") : t(this.carries ? "rejectWith" : "reject")} <kbd>↵</kbd></button>
-        <button type="button" class="b quiet" ?disabled=${this.isBusy} @click=${this.#close}>${t("close")} <kbd>esc</kbd></button></div>
+        <button class="b primary" ?disabled=${this.isOff || this.isBusy}>
+          ${this.isBusy ? t("sending") : t(this.carries ? "rejectWith" : "reject")} <kbd>↵</kbd>
+        </button>
+        <button type="button" class="b quiet" ?disabled=${this.isBusy} @click=${this.#close}>
+          ${t("close")} <kbd>esc</kbd>
+        </button>
+      </div>
     </form>`;
   }
 
@@ -56,6 +69,7 @@ export class RejectReason extends PageElement {
   #send = (event: Event): void => {
     event.preventDefault();
     const words = this.field.value.trim();
-    if ((words || this.comments) && !this.isBusy && !this.isOff) this.dispatchEvent(new CustomEvent("told", { detail: words }));
+    if ((words || this.comments) && !this.isBusy && !this.isOff)
+      this.dispatchEvent(new CustomEvent("told", { detail: words }));
   };
 }

@@ -1,7 +1,17 @@
 import { html, nothing } from "lit";
 import { customElement, property, state } from "lit/decorators.js";
 import { shownPath } from "../question.ts";
-import { type Decided, type Detail, type Outcome, type Waiting, acceptReview, answerQuestion, folderOf, loadReview, rejectReview } from "../reviews.ts";
+import {
+  type Decided,
+  type Detail,
+  type Outcome,
+  type Waiting,
+  acceptReview,
+  answerQuestion,
+  folderOf,
+  loadReview,
+  rejectReview,
+} from "../reviews.ts";
 import { exact, exactLine, visibleLine } from "../safe.ts";
 import { ApiError } from "../session.ts";
 import { t } from "../words.ts";
@@ -13,7 +23,14 @@ import "./file-before.ts";
 export function outcomeText(outcome: Outcome | undefined): string {
   if (!outcome) return t("outcomeGone");
   const by = visibleLine(outcome.by, 80) || t("someone");
-  const word = { accepted: "outcomeAccepted", rejected: "outcomeRejected", closed: "outcomeClosed", yes: "outcomeYes", session: "outcomeYes", no: "outcomeNo" } as const;
+  const word = {
+    accepted: "outcomeAccepted",
+    rejected: "outcomeRejected",
+    closed: "outcomeClosed",
+    yes: "outcomeYes",
+    session: "outcomeYes",
+    no: "outcomeNo",
+  } as const;
   const problem = outcome.problem ? ` (${visibleLine(outcome.problem)})` : "";
   return t(word[outcome.decision] ?? "outcomeClosed", by) + problem;
 }
@@ -58,7 +75,7 @@ export class ReviewCard extends AnswerCard {
   override willUpdate(changed: Map<string, unknown>): void {
     super.willUpdate(changed);
     const before = changed.get("item") as Waiting | undefined;
-    if (before?.key === this.item.key && before.isQueued && !this.item.isQueued) void this.#load();  // the change before it is written by now
+    if (before?.key === this.item.key && before.isQueued && !this.item.isQueued) void this.#load(); // the change before it is written by now
     if (this.hasEnded) this.sending = "";
   }
 
@@ -82,59 +99,106 @@ export class ReviewCard extends AnswerCard {
   }
 
   #review() {
-    const { item, seen: detail, path } = this, agent = visibleLine(item.agent, 80);
-    const old = detail?.old ?? undefined, verb = t((detail ? detail.old === null && !detail.before : item.isNew) ? "create" : "change");
+    const { item, seen: detail, path } = this;
+    const agent = visibleLine(item.agent, 80);
+    const old = detail?.old ?? undefined;
+    const verb = t((detail ? detail.old === null && !detail.before : item.isNew) ? "create" : "change");
     return html`<article class="question" aria-label="${verb} ${path}">
       <div class="card-top">
         <h2 tabindex="-1">${verb} <code dir="auto">${path}</code></h2>
         <dl class="facts">
-          <dt>${t("touches")}</dt><dd><code dir="auto">${exact(item.about)}</code></dd>
-          <dt>${t("covers")}</dt><dd dir="auto">${t("reviewCovers", agent)}</dd>
+          <dt>${t("touches")}</dt>
+          <dd><code dir="auto">${exact(item.about)}</code></dd>
+          <dt>${t("covers")}</dt>
+          <dd dir="auto">${t("reviewCovers", agent)}</dd>
         </dl>
       </div>
       ${this.#notice()}
       <div class="card-body" tabindex="-1">
         ${detail?.before ? html`<isthmus-before .was=${detail.before} .characters=${detail.new.length}></isthmus-before>` : nothing}
-        ${detail ? this.shownDiff(path, old, detail.new, shownCounts(countLines(old ?? "", detail.new)))
-        : this.hasEnded ? nothing : html`<p class="empty">${t("connecting")}</p>`}
+        ${
+          detail
+            ? this.shownDiff(path, old, detail.new, shownCounts(countLines(old ?? "", detail.new)))
+            : this.hasEnded
+              ? nothing
+              : html`<p class="empty">${t("connecting")}</p>`
+        }
       </div>
       ${this.problems()}
-      ${this.hasEnded ? nothing : this.isTelling ? this.reason(t(detail?.reasons ? "reasonTo" : "reasonNot", agent)) : html`${this.hints()}<div class="actions">
-        ${this.#answer("accept", t("accept"), "y", "primary")}
-        ${this.unseenButton()}
-        ${this.editButton()}
-        ${this.#answer("reject", this.commentCount ? t("rejectComments", this.commentCount) : t("reject"), "n", "")}
-        ${detail?.reasons && !this.commentCount ? this.button(t("rejectTelling"), "t", "", false, true, this.tell) : nothing}
-      </div>`}
+      ${
+        this.hasEnded
+          ? nothing
+          : this.isTelling
+            ? this.reason(t(detail?.reasons ? "reasonTo" : "reasonNot", agent))
+            : html`${this.hints()}
+                <div class="actions">
+                  ${this.#answer("accept", t("accept"), "y", "primary")} ${this.unseenButton()} ${this.editButton()}
+                  ${this.#answer("reject", this.commentCount ? t("rejectComments", this.commentCount) : t("reject"), "n", "")}
+                  ${detail?.reasons && !this.commentCount ? this.button(t("rejectTelling"), "t", "", false, true, this.tell) : nothing}
+                </div>`
+      }
     </article>`;
   }
 
   #question() {
-    const title = exactLine(this.item.about, 300), { isPermission } = this.item;
+    const title = exactLine(this.item.about, 300);
+    const { isPermission } = this.item;
     return html`<article class="question" aria-label=${title}>
-      <div class="card-top"><h2 tabindex="-1" dir="auto">${title}</h2>
-        <dl class="facts"><dt>${t("covers")}</dt><dd dir="auto">${isPermission ? t("permissionCovers", visibleLine(this.item.agent, 80)) : t("questionCovers")}</dd></dl></div>
+      <div class="card-top">
+        <h2 tabindex="-1" dir="auto">${title}</h2>
+        <dl class="facts">
+          <dt>${t("covers")}</dt>
+          <dd dir="auto">
+            ${isPermission ? t("permissionCovers", visibleLine(this.item.agent, 80)) : t("questionCovers")}
+          </dd>
+        </dl>
+      </div>
       ${this.#notice()}
       <div class="card-body" tabindex="-1">${this.shownText(this.item.text, title)}</div>
       ${this.problems()}
-      ${this.hasEnded ? nothing : this.isTelling ? this.reason(t("reasonTo", visibleLine(this.item.agent, 80))) : html`${this.hints()}<div class="actions">
-        ${this.unseenButton()} ${this.#answer("yes", t("allowOnce"), "y", "primary")} ${this.#answer("no", t("reject"), "n", "")}
-        ${isPermission ? this.button(t("rejectTelling"), "t", "", false, true, this.tell)
-        : html`<span class="right row wider">${this.#answer("session", t("allowSession"), "1", "quiet")}</span>`}
-      </div>`}
+      ${
+        this.hasEnded
+          ? nothing
+          : this.isTelling
+            ? this.reason(t("reasonTo", visibleLine(this.item.agent, 80)))
+            : html`${this.hints()}
+                <div class="actions">
+                  ${this.unseenButton()} ${this.#answer("yes", t("allowOnce"), "y", "primary")}
+                  ${this.#answer("no", t("reject"), "n", "")}
+                  ${
+                    isPermission
+                      ? this.button(t("rejectTelling"), "t", "", false, true, this.tell)
+                      : html`<span class="right row wider"
+                          >${this.#answer("session", t("allowSession"), "1", "quiet")}</span
+                        >`
+                  }
+                </div>`
+      }
     </article>`;
   }
 
   #notice() {
     if (this.hasEnded) {
-      return html`<div class="ended" role="status"><p>${outcomeText(this.outcome)}</p>${this.isEdited && !this.wasSent ? html`<p>${t("keptText")}</p>` : nothing}</div>`;
+      return html`<div class="ended" role="status">
+        <p>${outcomeText(this.outcome)}</p>
+        ${this.isEdited && !this.wasSent ? html`<p>${t("keptText")}</p>` : nothing}
+      </div>`;
     }
     return this.item.isQueued ? html`<p class="ended" role="status">${t("queuedReview")}</p>` : nothing;
   }
 
   #answer(answer: string, words: string, key: string, more: string) {
     const isWaiting = this.#needsSight(answer);
-    return this.button(words, key, more, this.sending === answer, this.#isPossible(answer), () => void this.#send(answer), "", isWaiting);
+    return this.button(
+      words,
+      key,
+      more,
+      this.sending === answer,
+      this.#isPossible(answer),
+      () => void this.#send(answer),
+      "",
+      isWaiting,
+    );
   }
 
   /** Whether an answer waits until all was on the screen. */
@@ -149,14 +213,24 @@ export class ReviewCard extends AnswerCard {
   async #send(answer: string): Promise<void> {
     const { item, seen: detail } = this;
     if (!this.isReady || !this.#isPossible(answer) || this.#needsSight(answer)) return;
-    if (answer === "reject" && this.commentCount) { this.tell(); return; }
-    await this.#post(answer, () => item.kind === "question" ? answerQuestion(item.key, answer as "yes" | "session" | "no")
-      : answer === "reject" ? rejectReview(item.key) : acceptReview(item.key, detail?.state ?? "", this.isEdited ? this.diff?.text : undefined));
+    if (answer === "reject" && this.commentCount) {
+      this.tell();
+      return;
+    }
+    await this.#post(answer, () =>
+      item.kind === "question"
+        ? answerQuestion(item.key, answer as "yes" | "session" | "no")
+        : answer === "reject"
+          ? rejectReview(item.key)
+          : acceptReview(item.key, detail?.state ?? "", this.isEdited ? this.diff?.text : undefined),
+    );
   }
 
   protected override async told(words: string): Promise<void> {
-    const { key, kind } = this.item, said = this.carriesWords ? words : "";
-    if (this.isReady) await this.#post("tell", () => (kind === "question" ? answerQuestion(key, "no", said) : rejectReview(key, said)));
+    const { key, kind } = this.item;
+    const said = this.carriesWords ? words : "";
+    if (this.isReady)
+      await this.#post("tell", () => (kind === "question" ? answerQuestion(key, "no", said) : rejectReview(key, said)));
   }
 
   async #post(name: string, post: () => Promise<Decided>): Promise<void> {

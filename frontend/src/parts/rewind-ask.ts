@@ -29,11 +29,22 @@ export class RewindAsk extends PageElement {
 
   override render() {
     return html`<article aria-labelledby="rewind-title">
-      <div class="card-top"><h2 id="rewind-title" tabindex="-1" dir="auto">${t("rewindTitle", visibleLine(this.what, 80))}</h2>
-        ${this.files.length ? html`<p class="sm t2">${t("rewindTouches")}</p><ul>${this.files.map((file) => html`<li><code dir="auto">${file}</code></li>`)}</ul>` : nothing}
-        <p class="sm t2">${t("rewindAllowed")}</p></div>
-      <div class="actions"><button class="b primary" @click=${() => this.#tell("agreed")}>${t("rewind")} <kbd>y</kbd></button>
-        <button class="b" @click=${() => this.#tell("closed")}>${t("cancel")} <kbd>n</kbd></button></div>
+      <div class="card-top">
+        <h2 id="rewind-title" tabindex="-1" dir="auto">${t("rewindTitle", visibleLine(this.what, 80))}</h2>
+        ${
+          this.files.length
+            ? html`<p class="sm t2">${t("rewindTouches")}</p>
+                <ul>
+                  ${this.files.map((file) => html`<li><code dir="auto">${file}</code></li>`)}
+                </ul>`
+            : nothing
+        }
+        <p class="sm t2">${t("rewindAllowed")}</p>
+      </div>
+      <div class="actions">
+        <button class="b primary" @click=${() => this.#tell("agreed")}>${t("rewind")} <kbd>y</kbd></button>
+        <button class="b" @click=${() => this.#tell("closed")}>${t("cancel")} <kbd>n</kbd></button>
+      </div>
     </article>`;
   }
 

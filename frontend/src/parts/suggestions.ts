@@ -30,7 +30,9 @@ export class Suggestions extends PageElement {
     this.#timer = window.setTimeout(() => {
       this.#asked = line;
       complete(line, this.contextId, this.workspace)
-        .then((found) => { if (this.#asked === this.#line()) this.#show(found.filter((item) => item.line !== line)); })
+        .then((found) => {
+          if (this.#asked === this.#line()) this.#show(found.filter((item) => item.line !== line));
+        })
         .catch(() => this.#show([]));
     }, PAUSE_MS);
   }
@@ -42,7 +44,8 @@ export class Suggestions extends PageElement {
     if (event.key === "ArrowDown") this.at = (this.at + 1) % shown;
     else if (event.key === "ArrowUp") this.at = (this.at <= 0 ? shown : this.at) - 1;
     else if (event.key === "Escape") this.#show([]);
-    else if (event.key === "Tab" || (event.key === "Enter" && this.at >= 0)) this.#take(this.found[Math.max(0, this.at)]);
+    else if (event.key === "Tab" || (event.key === "Enter" && this.at >= 0))
+      this.#take(this.found[Math.max(0, this.at)]);
     else return false;
     event.preventDefault();
     return true;
@@ -52,9 +55,21 @@ export class Suggestions extends PageElement {
     if (!this.found.length) return nothing;
     const rest = this.found.length - SHOWN;
     return html`<ul class="suggestions" role="listbox" aria-label=${t("suggestions")}>
-      ${this.found.slice(0, SHOWN).map((item, at) => html`<li role="option" aria-selected=${at === this.at} class=${at === this.at ? "on" : ""}
-        @mousedown=${(event: MouseEvent) => { event.preventDefault(); this.#take(item); }}>
-        <code class="cut" dir="auto">${visibleLine(this.#shown(item.line), 120)}</code> <span class="t3 cut">${visibleLine(item.description, 120)}</span></li>`)}
+      ${this.found.slice(0, SHOWN).map(
+        (item, at) =>
+          html`<li
+            role="option"
+            aria-selected=${at === this.at}
+            class=${at === this.at ? "on" : ""}
+            @mousedown=${(event: MouseEvent) => {
+              event.preventDefault();
+              this.#take(item);
+            }}
+          >
+            <code class="cut" dir="auto">${visibleLine(this.#shown(item.line), 120)}</code>
+            <span class="t3 cut">${visibleLine(item.description, 120)}</span>
+          </li>`,
+      )}
       ${rest > 0 ? html`<li class="t3 xs" aria-hidden="true">+ ${rest}</li>` : nothing}
     </ul>`;
   }

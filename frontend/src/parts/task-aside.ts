@@ -22,23 +22,108 @@ export class TaskAside extends PageElement {
   @property() version = "";
   @property({ attribute: false }) status: SessionStatus | undefined;
   override render() {
-    const { fold } = this, row = fold.row ?? this.store.rows.get(this.taskId), workspace = row?.workspace ?? "";
-    const children = this.store.childrenOf(this.taskId), { changedFiles, usage } = fold, { tokens, window } = this.status ?? { window: 0 };
-    return html`
-      <div class="head"><span class="sm sb">${stateWord(this.state)}</span></div>
-      ${fold.todos.length ? html`<section><h2>${t("plan")}</h2><ul>${fold.todos.map((todo) => html`<li class=${todo.status === "in_progress" ? "md" : ""}>${stateMark(todoState(todo.status))}<span dir="auto">${visibleLine(todo.description)}</span></li>`)}</ul></section>` : nothing}
-      ${children.length ? html`<section><h2>${t("subagents")}</h2><ul>${children.map((child) => html`<li>${stateMark(child.state)}<a class="grow cut" href="${PAGE}task/${child.id}" dir="auto">${visibleLine(child.title, 120) || child.id}</a><span class="t3">${stateWord(child.state)}</span></li>`)}</ul></section>` : nothing}
-      ${changedFiles.length ? html`<section><h2>${t("changedFiles")}</h2><ul>${changedFiles.slice(0, 200).map((file) => html`<li><span class="grow cut" dir="auto">${shownPath(file.path, workspace)}</span><span class="num"><span class="add">+${file.added}</span> <span class="del">−${file.removed}</span></span></li>`)}</ul></section>` : nothing}
+    const { fold } = this;
+    const row = fold.row ?? this.store.rows.get(this.taskId);
+    const workspace = row?.workspace ?? "";
+    const children = this.store.childrenOf(this.taskId);
+    const { changedFiles, usage } = fold;
+    const { tokens, window } = this.status ?? { window: 0 };
+    return html` <div class="head"><span class="sm sb">${stateWord(this.state)}</span></div>
+      ${
+        fold.todos.length
+          ? html`<section>
+              <h2>${t("plan")}</h2>
+              <ul>
+                ${fold.todos.map((todo) => html`<li class=${todo.status === "in_progress" ? "md" : ""}>${stateMark(todoState(todo.status))}<span dir="auto">${visibleLine(todo.description)}</span></li>`)}
+              </ul>
+            </section>`
+          : nothing
+      }
+      ${
+        children.length
+          ? html`<section>
+              <h2>${t("subagents")}</h2>
+              <ul>
+                ${children.map((child) => html`<li>${stateMark(child.state)}<a class="grow cut" href="${PAGE}task/${child.id}" dir="auto">${visibleLine(child.title, 120) || child.id}</a><span class="t3">${stateWord(child.state)}</span></li>`)}
+              </ul>
+            </section>`
+          : nothing
+      }
+      ${
+        changedFiles.length
+          ? html`<section>
+              <h2>${t("changedFiles")}</h2>
+              <ul>
+                ${changedFiles.slice(0, 200).map(
+                  (file) =>
+                    html`<li>
+                      <span class="grow cut" dir="auto">${shownPath(file.path, workspace)}</span
+                      ><span class="num"
+                        ><span class="add">+${file.added}</span> <span class="del">−${file.removed}</span></span
+                      >
+                    </li>`,
+                )}
+              </ul>
+            </section>`
+          : nothing
+      }
       ${row && !row.parent ? html`<section><a href="${PAGE}diff/${this.taskId}">${t("sessionDiff")}</a></section>` : nothing}
-      ${row?.parent ? html`<section><h2>${t("begunBy")}</h2><a href="${PAGE}task/${row.parent}" dir="auto">${visibleLine(this.store.rows.get(row.parent)?.title ?? "", 120) || row.parent}</a></section>` : nothing}
-      <section><dl class="facts">
-        ${row?.model ? html`<dt>${t("model")}</dt><dd dir="auto">${visibleLine(row.model, 120)}</dd>` : nothing}
-        ${tokens !== undefined ? html`<dt>${t("context")}</dt><dd class="num">${window ? t("tokensOf", tokens.toLocaleString(), window.toLocaleString()) : t("tokens", tokens.toLocaleString())}</dd>` : nothing}
-        ${this.status?.cost || this.status?.unpriced.length ? html`<dt>${t("cost")}</dt><dd class="num" dir="auto">${visibleLine(costText(this.status.cost, this.status.unpriced), 200)}</dd>` : nothing}
-        ${usage.cost > 0 ? html`<dt>${t("taskCost")}</dt><dd class="num">${usage.unpriced ? t("costAndMore", shownCost(usage.cost, "USD")) : shownCost(usage.cost, "USD")}</dd>` : nothing}
-        ${usage.input + usage.output > 0 ? html`<dt>${t("tokensUsed")}</dt><dd class="num">${t(usage.cached ? "tokensInCached" : "tokensIn", usage.input.toLocaleString(), usage.cached.toLocaleString())}<br />${t(usage.thought ? "tokensOutThought" : "tokensOut", usage.output.toLocaleString(), usage.thought.toLocaleString())}</dd>` : nothing}
-        ${workspace ? html`<dt>${t("folder")}</dt><dd dir="auto">${visibleLine(workspace, 300)}</dd>` : nothing}
-      </dl></section>`;
+      ${
+        row?.parent
+          ? html`<section>
+              <h2>${t("begunBy")}</h2>
+              <a href="${PAGE}task/${row.parent}" dir="auto"
+                >${visibleLine(this.store.rows.get(row.parent)?.title ?? "", 120) || row.parent}</a
+              >
+            </section>`
+          : nothing
+      }
+      <section>
+        <dl class="facts">
+          ${
+            row?.model
+              ? html`<dt>${t("model")}</dt>
+                  <dd dir="auto">${visibleLine(row.model, 120)}</dd>`
+              : nothing
+          }
+          ${
+            tokens !== undefined
+              ? html`<dt>${t("context")}</dt>
+                  <dd class="num">
+                    ${window ? t("tokensOf", tokens.toLocaleString(), window.toLocaleString()) : t("tokens", tokens.toLocaleString())}
+                  </dd>`
+              : nothing
+          }
+          ${
+            this.status?.cost || this.status?.unpriced.length
+              ? html`<dt>${t("cost")}</dt>
+                  <dd class="num" dir="auto">${visibleLine(costText(this.status.cost, this.status.unpriced), 200)}</dd>`
+              : nothing
+          }
+          ${
+            usage.cost > 0
+              ? html`<dt>${t("taskCost")}</dt>
+                  <dd class="num">
+                    ${usage.unpriced ? t("costAndMore", shownCost(usage.cost, "USD")) : shownCost(usage.cost, "USD")}
+                  </dd>`
+              : nothing
+          }
+          ${
+            usage.input + usage.output > 0
+              ? html`<dt>${t("tokensUsed")}</dt>
+                  <dd class="num">
+                    ${t(usage.cached ? "tokensInCached" : "tokensIn", usage.input.toLocaleString(), usage.cached.toLocaleString())}<br />${t(usage.thought ? "tokensOutThought" : "tokensOut", usage.output.toLocaleString(), usage.thought.toLocaleString())}
+                  </dd>`
+              : nothing
+          }
+          ${
+            workspace
+              ? html`<dt>${t("folder")}</dt>
+                  <dd dir="auto">${visibleLine(workspace, 300)}</dd>`
+              : nothing
+          }
+        </dl>
+      </section>`;
   }
 }
 

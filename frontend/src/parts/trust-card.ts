@@ -20,7 +20,11 @@ interface TrustQuestion {
 }
 
 const WORDS: Record<string, Word> = {
-  "trust-folder": "trustFolder", "trust-parent": "trustParent", distrust: "distrust", allow: "trustAllow", refuse: "trustRefuse",
+  "trust-folder": "trustFolder",
+  "trust-parent": "trustParent",
+  distrust: "distrust",
+  allow: "trustAllow",
+  refuse: "trustRefuse",
 };
 
 /** The question about what a folder's files start, reach and set; nothing while the user has nothing to decide. */
@@ -56,9 +60,13 @@ export class TrustCard extends AnswerCard {
 
   /** Ask the server what the user has to decide about the folder. */
   async look(): Promise<void> {
-    const { workspace } = this, asked = (this.#asked = `${workspace} ${this.occasion}`);
+    const { workspace } = this;
+    const asked = (this.#asked = `${workspace} ${this.occasion}`);
     try {
-      const found = await api<{ question: TrustQuestion | null }>("GET", `trust?workspace=${encodeURIComponent(workspace)}`);
+      const found = await api<{ question: TrustQuestion | null }>(
+        "GET",
+        `trust?workspace=${encodeURIComponent(workspace)}`,
+      );
       if (asked === this.#asked) this.question = found.question;
     } catch {
       // Another user, or a server of another agent: nothing is asked.
@@ -69,19 +77,37 @@ export class TrustCard extends AnswerCard {
   override render() {
     const { question } = this;
     if (!question) return nothing;
-    const programs = question.items.filter((item) => item.startsProgram), others = question.items.filter((item) => !item.startsProgram);
-    const list = (items: TrustItem[], heading: string) => items.length
-      ? html`<p class="t2 sm">${heading}</p><ul class="trust-items">${items.map((item) => html`<li><code dir="auto">${exact(item.text)}</code></li>`)}</ul>` : nothing;
+    const programs = question.items.filter((item) => item.startsProgram);
+    const others = question.items.filter((item) => !item.startsProgram);
+    const list = (items: TrustItem[], heading: string) =>
+      items.length
+        ? html`<p class="t2 sm">${heading}</p>
+            <ul class="trust-items">
+              ${items.map((item) => html`<li><code dir="auto">${exact(item.text)}</code></li>`)}
+            </ul>`
+        : nothing;
     const title = t(question.isUpdate ? "trustUpdateTitle" : "trustTitle");
     return html`<article class="question trust" aria-label=${title}>
-      <div class="card-top"><h2 tabindex="-1">${title} <code dir="auto">${exact(this.workspace)}</code></h2></div>
+      <div class="card-top">
+        <h2 tabindex="-1">${title} <code dir="auto">${exact(this.workspace)}</code></h2>
+      </div>
       <div class="card-body">
         ${list(programs, t("trustStarts"))}${list(others, t(programs.length ? "trustAlsoBrings" : "trustBrings"))}
         ${question.omitted ? html`<p class="sm">${t("trustOmitted", question.omitted)}</p>` : nothing}
       </div>
       ${this.problems()}
-      <div class="actions">${question.choices.map((choice, index) => this.button(WORDS[choice] ? t(WORDS[choice]) : exact(choice), String(index + 1),
-        index === 0 ? "primary" : "", this.sending === choice, true, () => void this.#send(choice)))}</div>
+      <div class="actions">
+        ${question.choices.map((choice, index) =>
+          this.button(
+            WORDS[choice] ? t(WORDS[choice]) : exact(choice),
+            String(index + 1),
+            index === 0 ? "primary" : "",
+            this.sending === choice,
+            true,
+            () => void this.#send(choice),
+          ),
+        )}
+      </div>
     </article>`;
   }
 
@@ -90,7 +116,11 @@ export class TrustCard extends AnswerCard {
     this.sending = choice;
     this.problem = "";
     try {
-      await api("POST", "trust", { workspace: this.workspace, choice, items: this.question.items.map((item) => item.digest) });
+      await api("POST", "trust", {
+        workspace: this.workspace,
+        choice,
+        items: this.question.items.map((item) => item.digest),
+      });
       this.wasSent = true;
     } catch (error) {
       this.say(error);

@@ -20,7 +20,8 @@ export class Marks {
   }
 
   set(place: Place, ids: Iterable<string>, mark: Mark | undefined): void {
-    const key = keyOf(place), found = this.#marks.get(key) ?? new Map<string, Mark>();
+    const key = keyOf(place);
+    const found = this.#marks.get(key) ?? new Map<string, Mark>();
     for (const id of ids) {
       if (mark) found.set(id, mark);
       else found.delete(id);
@@ -47,7 +48,10 @@ export class Marks {
   }
 
   count(mark: Mark): number {
-    return [...this.#marks.values()].reduce((sum, found) => sum + [...found.values()].filter((one) => one === mark).length, 0);
+    return [...this.#marks.values()].reduce(
+      (sum, found) => sum + [...found.values()].filter((one) => one === mark).length,
+      0,
+    );
   }
 
   /** Return how many hunks of a turn are marked. */
@@ -57,10 +61,13 @@ export class Marks {
 
   /** Return the hunks with a mark, by turn and file, newest turn first: what was built upon a hunk is undone before it. */
   selections(mark: Mark): Required<Pick<Selection, "turn" | "path" | "hunks">>[] {
-    return [...this.#marks].flatMap(([key, found]) => {
-      const at = key.indexOf("\n"), hunks = [...found].filter(([, one]) => one === mark).map(([id]) => id);
-      return hunks.length ? [{ turn: Number(key.slice(0, at)), path: key.slice(at + 1), hunks }] : [];
-    }).sort((one, other) => other.turn - one.turn);
+    return [...this.#marks]
+      .flatMap(([key, found]) => {
+        const at = key.indexOf("\n");
+        const hunks = [...found].filter(([, one]) => one === mark).map(([id]) => id);
+        return hunks.length ? [{ turn: Number(key.slice(0, at)), path: key.slice(at + 1), hunks }] : [];
+      })
+      .sort((one, other) => other.turn - one.turn);
   }
 }
 

@@ -9,7 +9,8 @@ import type { WrittenTurn } from "./written.ts";
 
 /** Return the numbers of hunks of a turn, and of those that are undone or marked. */
 export function decidedIn(turn: WrittenTurn, marks: Marks): { all: number; done: number } {
-  const undone = turn.files.reduce((sum, file) => sum + file.undone, 0), written = turn.files.reduce((sum, file) => sum + file.written, 0);
+  const undone = turn.files.reduce((sum, file) => sum + file.undone, 0);
+  const written = turn.files.reduce((sum, file) => sum + file.written, 0);
   return { all: written + undone, done: undone + marks.countIn(turn.number) };
 }
 
@@ -29,5 +30,7 @@ export function nameOf({ title, agents, number }: WrittenTurn): string {
 
 /** Return the captions of both sides; before the first turn the user saw the files at the time `since`, 0 if it is not known. */
 export function captions(since: number) {
-  return html`<div class="captions"><span>${since > 0 ? t("lastSeen", clock(since)) : t("beforeTurn")}</span><i></i><span>${t("afterTurn")}</span></div>`;
+  return html`<div class="captions">
+    <span>${since > 0 ? t("lastSeen", clock(since)) : t("beforeTurn")}</span><i></i><span>${t("afterTurn")}</span>
+  </div>`;
 }

@@ -26,11 +26,21 @@ export type Part =
   | { kind: "hunk"; hunk: WrittenHunk; isBack: boolean; before: SideLine[]; after: SideLine[]; lacksNewline: boolean };
 
 /** Return the parts of a file. `markOf` says what is to be done with a hunk, `unfolded` are folds that are open, by their first line. */
-export function partsOf(diff: WrittenDiff, markOf: (id: string) => Mark | undefined, unfolded: ReadonlySet<number>): Part[] {
-  const old = splitLines(diff.old ?? ""), now = splitLines(diff.new ?? ""), parts: Part[] = [];
-  let oldAt = 0, newAt = 0;
+export function partsOf(
+  diff: WrittenDiff,
+  markOf: (id: string) => Mark | undefined,
+  unfolded: ReadonlySet<number>,
+): Part[] {
+  const old = splitLines(diff.old ?? "");
+  const now = splitLines(diff.new ?? "");
+  const parts: Part[] = [];
+  let oldAt = 0;
+  let newAt = 0;
   const alike = (end: number, isFirst: boolean, isLast: boolean): void => {
-    const count = end - oldAt, first = isFirst ? 0 : Math.min(MARGIN, count), last = isLast ? 0 : Math.min(MARGIN, count - first), hidden = count - first - last;
+    const count = end - oldAt;
+    const first = isFirst ? 0 : Math.min(MARGIN, count);
+    const last = isLast ? 0 : Math.min(MARGIN, count - first);
+    const hidden = count - first - last;
     const isFolded = hidden >= SMALLEST_FOLD && !unfolded.has(oldAt);
     if (!isFolded) show(count);
     else {
@@ -44,11 +54,17 @@ export function partsOf(diff: WrittenDiff, markOf: (id: string) => Mark | undefi
   };
   const show = (count: number): void => {
     if (count <= 0) return;
-    parts.push({ kind: "alike", before: lines(old.slice(oldAt, oldAt + count), oldAt, "old"), after: lines(now.slice(newAt, newAt + count), newAt, "new") });
+    parts.push({
+      kind: "alike",
+      before: lines(old.slice(oldAt, oldAt + count), oldAt, "old"),
+      after: lines(now.slice(newAt, newAt + count), newAt, "new"),
+    });
     oldAt += count;
     newAt += count;
   };
-  const hunks = [...diff.hunks].sort((one, other) => one.old_start - other.old_start || one.new_start - other.new_start);
+  const hunks = [...diff.hunks].sort(
+    (one, other) => one.old_start - other.old_start || one.new_start - other.new_start,
+  );
   hunks.forEach((hunk, index) => {
     if (hunk.old_start > oldAt) alike(hunk.old_start, index === 0, false);
     parts.push(hunkPart(hunk, markOf(hunk.id)));
@@ -61,11 +77,21 @@ export function partsOf(diff: WrittenDiff, markOf: (id: string) => Mark | undefi
 }
 
 function hunkPart(hunk: WrittenHunk, mark: Mark | undefined): Part {
-  const all = [...hunk.old_lines, ...hunk.new_lines], back = isBack(hunk, mark), lacksNewline = all.some((line) => !line.endsWith("\n"));
+  const all = [...hunk.old_lines, ...hunk.new_lines];
+  const back = isBack(hunk, mark);
+  const lacksNewline = all.some((line) => !line.endsWith("\n"));
   // Line ends are shown where they are a part of the change.
   const areMixed = new Set(all.map((line) => line.endsWith("\r\n"))).size > 1;
   const before = lines(hunk.old_lines, hunk.old_start, "old", hunk.old_start, areMixed);
-  if (back) return { kind: "hunk", hunk, isBack: true, before, after: lines(hunk.old_lines, hunk.new_start, "old", hunk.old_start, areMixed), lacksNewline };
+  if (back)
+    return {
+      kind: "hunk",
+      hunk,
+      isBack: true,
+      before,
+      after: lines(hunk.old_lines, hunk.new_start, "old", hunk.old_start, areMixed),
+      lacksNewline,
+    };
   const after = lines(hunk.new_lines, hunk.new_start, "new", hunk.new_start, areMixed);
   // Lines of hunks of one size are taken for the same lines before and after.
   if (before.length === after.length) {
@@ -78,6 +104,17 @@ function hunkPart(hunk: WrittenHunk, mark: Mark | undefined): Part {
 }
 
 /** Return lines that have numbers after `from`, and stand in a text from `place` on. */
-function lines(texts: readonly string[], from: number, source: "old" | "new", place = from, areEndsShown = false): SideLine[] {
-  return texts.map((text, at) => ({ number: from + at + 1, text: text.replace(areEndsShown ? /\n$/ : /\r?\n$/, ""), source, at: place + at }));
+function lines(
+  texts: readonly string[],
+  from: number,
+  source: "old" | "new",
+  place = from,
+  areEndsShown = false,
+): SideLine[] {
+  return texts.map((text, at) => ({
+    number: from + at + 1,
+    text: text.replace(areEndsShown ? /\n$/ : /\r?\n$/, ""),
+    source,
+    at: place + at,
+  }));
 }
