@@ -15,7 +15,7 @@ from isthmus.agent.memory.instructions import Instructions
 from isthmus.agent.memory.memory import Memory
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.resources import AgentResources
-from isthmus.agent.session.prompt_prefix import spec_to_json
+from isthmus.agent.session.prompt_prefix import KnownSpecs
 from isthmus.agent.session.session import Session
 from isthmus.agent.session.turn import AgentTurn
 from isthmus.agent.system_prompt import PromptVariant, prompt_sections
@@ -36,6 +36,7 @@ class ModelRequests:
         self._options = options
         self._memory = memory
         self._withheld = WithheldNotice()
+        self._known_specs = KnownSpecs()
         self.windows = LearnedWindows()
         """The context windows that the agent's sessions have learnt."""
 
@@ -73,7 +74,7 @@ class ModelRequests:
             _spec(tool, edits) for tool in loading.sent(loaded) if _suits(tool, model, edits) and calls.is_offered(tool)
         ]
         if not is_begun:
-            await turn.emit(PromptBegun(key, sections, tuple(map(spec_to_json, tools))))
+            await turn.emit(PromptBegun(key, sections, self._known_specs.as_json(tools)))
         if (change := prompt_change(session.prefixes[key], sections, tools, names_of_tools)) is not None:
             await turn.emit(change)
         prefix = session.prefixes[key]

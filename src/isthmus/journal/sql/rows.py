@@ -22,6 +22,7 @@ from isthmus.journal.port.base import (
     UnkeepableEvent,
 )
 from isthmus.journal.port.task_rows import NewTask, TaskRow
+from isthmus.journal.sql.event_text import decoded_event, encoded_event
 from isthmus.record import record
 from isthmus.runtime.large_values import LARGE_BYTES
 
@@ -115,7 +116,7 @@ def encode_event(event: AgentEvent) -> str:
         UnkeepableEvent: it is not JSON, or too large.
     """
     try:
-        body = JSON(event_to_json(event))
+        body = encoded_event(event_to_json(event))
     except (TypeError, ValueError, RecursionError) as error:
         raise UnkeepableEvent(f"an event ({type(event).__name__}) cannot be written as JSON: {error}") from error
     if len(body) > EVENT_CHARACTERS:
@@ -195,7 +196,7 @@ def after_condition(query: TaskQuery) -> tuple[str, tuple[Any, ...]]:
 
 def delivery_of(values: Sequence[Any]) -> Delivery:
     """Build an event from its number, time and body."""
-    return Delivery(values[0], values[1], event_from_json(json.loads(values[2])))
+    return Delivery(values[0], values[1], event_from_json(decoded_event(values[2])))
 
 
 def counted_as(state: str, tag: int) -> str:
