@@ -1,6 +1,7 @@
 """The request for a summary: it begins as the request before it, on every wire, and its answer is a summary alone."""
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -92,8 +93,7 @@ class Session:
 
 def unmarked(messages: Sequence[Any]) -> list[Any]:
     """Return messages without Anthropic's marks, which are no part of what is cached."""
-    mark = ', "cache_control": {"type": "ephemeral"}'
-    return json.loads(json.dumps(messages).replace(mark, ""))
+    return json.loads(re.sub(r', "cache_control": \{[^}]*\}', "", json.dumps(messages)))
 
 
 @pytest.fixture
