@@ -343,8 +343,13 @@ async def test_an_endless_answer_is_stopped_before_hooks_get_it(workspace: Path,
     assert (workspace / "seen").read_text("utf-8") == "Better."
 
 
+DENIES_SUMMARIES = (
+    "if 'Write the summary' in str(given['llm_request']): said = {'decision': 'deny', 'reason': 'no summary'}"
+)
+
+
 async def test_a_summary_of_the_conversation_passes_through_the_hooks(workspace: Path, wire: GeminiWire) -> None:
-    denies = before("if 'transcript' in str(given['llm_request']): said = {'decision': 'deny', 'reason': 'no summary'}")
+    denies = before(DENIES_SUMMARIES)
     at = harness(workspace, wire, denies, share=1e-6)
     wire.add(*[Reply.of(Say(" ".join(map(str, range(400))))) for _ in range(9)])
     ends = [await at.prompt(f"question {number}") for number in range(4)]
@@ -353,11 +358,11 @@ async def test_a_summary_of_the_conversation_passes_through_the_hooks(workspace:
         "A hook refused the request to the model: no summary",
         "refused_by_hook",
     )
-    assert "You write the summary" not in sent(at)
+    assert "Write the summary" not in sent(at)
 
 
 async def test_a_summary_that_the_user_asks_for_passes_through_the_hooks(tmp_path: Path, wire: GeminiWire) -> None:
-    denies = before("if 'transcript' in str(given['llm_request']): said = {'decision': 'deny', 'reason': 'no summary'}")
+    denies = before(DENIES_SUMMARIES)
     wire.add(Reply.of(Say("One.")), Reply.of(Say("Two.")))
     async with command_harness(tmp_path, wire, hooks=(denies,)) as at:
         first = await at.prompt("the first thing " + "x " * 20_000)

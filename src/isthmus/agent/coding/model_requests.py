@@ -15,13 +15,14 @@ from isthmus.agent.memory.instructions import Instructions
 from isthmus.agent.memory.memory import Memory
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.resources import AgentResources
+from isthmus.agent.session.next_request import next_request
 from isthmus.agent.session.prompt_prefix import KnownSpecs
 from isthmus.agent.session.session import Session
 from isthmus.agent.session.turn import AgentTurn
 from isthmus.agent.system_prompt import PromptVariant, prompt_sections
 from isthmus.agent.tool_search.loading import ToolLoading
 from isthmus.internal_events import PromptBegun, PromptSection
-from isthmus.models.port.base import ChatModel, Effort, FreeForm, ModelRequest, ToolSpec, key_of
+from isthmus.models.port.base import ChatModel, FreeForm, ModelRequest, ToolSpec, key_of
 from isthmus.models.port.edit_tools import EditTools, edit_tools_of
 from isthmus.runtime.brief_work import briefly
 from isthmus.tools.port.base import Tool, full_parameters_of, is_free_form, is_search_tool
@@ -79,15 +80,7 @@ class ModelRequests:
             await turn.emit(change)
         prefix = session.prefixes[key]
         calls.name_offered(list(prefix.known_tools))
-        return ModelRequest(
-            system=prefix.system,
-            messages=tuple(session.messages),
-            effort=Effort(session.choices.effort) if session.choices.effort is not None else self._options.effort,
-            tools=prefix.tools,
-            conversation=session.key,
-            is_interactive=policy.may_ask and session.subagent is None,
-            refused=session.refused_media.get(key, frozenset()),
-        )
+        return next_request(session, model, self._options.effort, may_ask=policy.may_ask)
 
     async def _sections(
         self, scope: ToolScope, session: Session, loading: ToolLoading, variant: PromptVariant

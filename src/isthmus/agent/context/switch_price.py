@@ -56,6 +56,11 @@ def switch_price(session: Session, present: ChatModel, chosen: ChatModel) -> Swi
 
 
 def _anew(tokens: int, costs: ModelCosts | None) -> int | None:
-    """Return the price of tokens that are not cached; providers that ask for writing the cache ask for all of them."""
-    is_written = costs is not None and costs.price_for(tokens).cache_write is not None
-    return request_cost(Usage(tokens, cache_write=tokens if is_written else 0), costs)
+    """Return the price of tokens that are not cached; providers that ask for writing the cache ask for all of them.
+
+    Where a cache can last an hour it does, since a user makes the switch.
+    """
+    price = None if costs is None else costs.price_for(tokens)
+    written = tokens if price is not None and price.cache_write is not None else 0
+    lasting = written if price is not None and price.cache_write_1h is not None else 0
+    return request_cost(Usage(tokens, cache_write=written, cache_write_1h=lasting), costs)
