@@ -107,7 +107,10 @@ def request_body(request: ModelRequest, name: str, attachments: Attachments = NO
         ]
         body["tools"] = [{"functionDeclarations": declarations}]
         if request.choice is not ToolChoice.AUTO:
-            body["toolConfig"] = {"functionCallingConfig": {"mode": request.choice.name}}
+            calling: dict[str, Any] = {"mode": request.choice.name}
+            if request.allowed is not None and request.choice is ToolChoice.ANY:  # the only mode that takes names
+                calling["allowedFunctionNames"] = [tool.name for tool in request.tools if tool.name in request.allowed]
+            body["toolConfig"] = {"functionCallingConfig": calling}
     generation: dict[str, Any] = {}
     sampling = request.sampling
     for key, value in (("temperature", sampling.temperature), ("topP", sampling.top_p), ("topK", sampling.top_k)):

@@ -196,7 +196,8 @@ class CallRunner:
 
     def hooked(self, model: ChatModel) -> ChatModel:
         """Return a model whose requests pass through the hooks of the settings; the same one if there are none."""
-        return self._hooks.model(model, self._open_model, stops_loops=self._options.stops_loops)
+        stops_loops = self._options.stops_loops
+        return self._hooks.model(model, self._open_model, stops_loops=stops_loops, is_in_conversation=True)
 
     def renew(self, tools: ToolSet, approvals: SessionApprovals | None) -> None:
         """Use these tools for the calls of the next model message."""

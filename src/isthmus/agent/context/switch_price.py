@@ -55,6 +55,18 @@ def switch_price(session: Session, present: ChatModel, chosen: ChatModel) -> Swi
     return SwitchPrice(present.name, chosen.name, tokens, _anew(tokens, chosen.capabilities.costs), before)
 
 
+def reread_text(session: Session, model: ChatModel) -> str:
+    """Return how much a model reads anew where its cache is emptied, and the price, as a sentence."""
+    tokens = session.conversation.tokens or messages_tokens(session.messages)
+    read = f"{model.name} reads about {tokens:,} tokens anew with each request that differs so"
+    costs = model.capabilities.costs
+    if (after := _anew(tokens, costs)) is None:
+        return f"{read}; {show_cost(0, (model.name,))}."
+    before = request_cost(Usage(tokens, cached=tokens), costs)
+    beside = "" if before is None else f", and about {show_dollars(before)} with its prompt cache"
+    return f"{read}, which costs about {show_dollars(after)}{beside}."
+
+
 def _anew(tokens: int, costs: ModelCosts | None) -> int | None:
     """Return the price of tokens that are not cached; providers that ask for writing the cache ask for all of them.
 

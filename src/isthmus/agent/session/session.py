@@ -41,6 +41,7 @@ from isthmus.events import (
 from isthmus.internal_events import (
     HOOK_NOTE,
     AgentRecord,
+    CacheEmptied,
     ChatResumed,
     Checkpoint,
     CommandPrompt,
@@ -152,6 +153,8 @@ class Session:
     """The beginning of the requests to each model, by :func:`~isthmus.models.port.base.key_of`."""
     windows: dict[str, WindowLearned] = field(default_factory=dict[str, WindowLearned])
     """The context windows that providers stated in refusals, by model."""
+    is_cache_emptied: bool = False
+    """Whether the user was told that hooks empty the prompt cache."""
     refused_media: dict[str, frozenset[Media]] = field(default_factory=dict[str, frozenset[Media]])
     """The media that providers refused, by model."""
 
@@ -223,6 +226,8 @@ class Session:
                 self.conversation.known_files.take(event, len(self.messages))
             case Compacted() | ResultsPruned() | Checkpoint() | Restored() | Rewound() | ChatResumed():
                 self._rewrite_conversation(event)
+            case CacheEmptied():
+                self.is_cache_emptied = True
             case WindowLearned(model):
                 self.windows[model] = event
             case MediaRefused(model, media):

@@ -13,12 +13,14 @@ import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
 
 from isthmus.ide.change_counter import ChangeCounter
 from isthmus.ide.editor import Editor, EditorError
 from isthmus.ide.written_changes.disk_files import StoppedError
+from isthmus.ide.written_changes.followed_files import SETTLING_SECONDS
 from isthmus.ide.written_changes.followed_folders import FollowedFolders
 from isthmus.ide.written_changes.front import ChangesFront
 from isthmus.ide.written_changes.ledger import ChangeError
@@ -63,7 +65,9 @@ class WorkspaceFollower:
         is_wanted: bool = True,
         changed: Callable[[], None] = lambda: None,
         reload: Callable[[], Awaitable[None]] | None = None,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
+        self._sleep = sleep
         self._editor = editor
         self._agents = agents
         self._workspace_folders = folders
@@ -111,8 +115,11 @@ class WorkspaceFollower:
                 while self._agents() or self._attached:
                     began = time.monotonic()
                     async with self._turn:
-                        await self._look()
+                        await self._look(settles=False)
                     pause = max(self._seconds, SHARE * (time.monotonic() - began))
+                    if self._recorder is not None and (unfinished := self._recorder.being_written):
+                        await self._sleep(SETTLING_SECONDS)  # meanwhile the user's editor may report a save
+                        await self._look_at(unfinished)
                     with suppress(TimeoutError):
                         async with asyncio.timeout(pause):
                             await self._needed.wait()
@@ -152,11 +159,23 @@ class WorkspaceFollower:
     async def _look_at(self, paths: Collection[str]) -> None:
         async with self._turn:
             recorder = self._recorder
-            if recorder is not None and await self._guarded(lambda: recorder.look(self._attached or None, paths)):
+            if recorder is not None and await self._settled(recorder, self._attached or None, paths):
                 self._note()
 
-    async def _look(self) -> None:
-        """Compare the whole workspace once; what changed is the agents' if any are attached, or were until now."""
+    async def _settled(self, recorder: Recorder, by: Sequence[str] | None, paths: Collection[str] | None) -> bool:
+        """Compare, and wait until nothing is half written; return whether something changed."""
+        found = await self._guarded(lambda: recorder.look(by, paths, leaves_recent=True))
+        while self._recorder is recorder and (unfinished := recorder.being_written):
+            await self._sleep(SETTLING_SECONDS)  # no file is left for longer than MAXIMUM_SETTLING_SECONDS
+            again = partial(recorder.look, by, unfinished, leaves_recent=True)
+            found = await self._guarded(again) or found
+        return bool(found)
+
+    async def _look(self, *, settles: bool = True) -> None:
+        """Compare the whole workspace once; what changed is the agents' if any are attached, or were until now.
+
+        Without ``settles`` files that may be half written are left to a later look, but never beyond the agents' stay.
+        """
         agents = tuple(self._agents())
         await self._open(must_follow=bool(agents))
         if not agents and time.monotonic() < self._returning_until:
@@ -165,7 +184,10 @@ class WorkspaceFollower:
             self._attached = agents
             return
         by = self._attached or None
-        found = await self._guarded(lambda: recorder.look(by))
+        if settles or agents != self._attached:
+            found = await self._settled(recorder, by, None)
+        else:
+            found = await self._guarded(lambda: recorder.look(by, leaves_recent=True))
         if agents != recorder.were_attached:
             await self._guarded(lambda: recorder.attached(agents))
         self._attached = agents

@@ -177,6 +177,8 @@ class ModelRequest:
     request even if none may be called: providers require them beside earlier calls. ``is_interactive``: a user reads
     the answers, so that minutes may pass between two requests. ``refused`` are media of the messages that the provider
     has refused before. ``conversation`` is the same in all requests of one, and no provider is sent it as it is.
+    ``allowed`` are the names of the tools that may be called; None is all of them. Like ``choice`` it leaves ``tools``
+    as they are, with which the part of a request begins that providers cache.
     """
 
     system: str
@@ -190,6 +192,7 @@ class ModelRequest:
     is_interactive: bool = False
     refused: frozenset[Media] = frozenset()
     conversation: str = ""
+    allowed: frozenset[str] | None = None
 
 
 @record
