@@ -249,7 +249,10 @@ class McpPeer:
             raise rpc.RpcError(
                 rpc.INVALID_PARAMS, f"tools/call: expected name as a string, received {rpc.kind_of(name)}"
             )
-        if all(tool.name != name for tool in self.tools):
+        for tool in self.tools:  # each call comes here; a generator would cost as much again
+            if tool.name == name:
+                break
+        else:
             known = ", ".join(tool.name for tool in self.tools)
             raise rpc.RpcError(rpc.INVALID_PARAMS, f"Unknown tool: {name[:200]}; this server has {known}")
         arguments = params.get("arguments")
