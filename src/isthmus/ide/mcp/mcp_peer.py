@@ -267,9 +267,11 @@ class McpPeer:
                 rpc.SERVER_ERROR, f"tools/call: {MAXIMUM_CALLS} calls are running; wait for their answers"
             )
         self._running.add(request_id)
-        given: object = params.get("_meta")
-        meta: JsonObject = cast("JsonObject", given) if isinstance(given, dict) else {}
         called = cast("JsonObject", arguments or {})
+        given: object = params.get("_meta")
+        if not isinstance(given, dict):
+            return CallTool(request_id, name, called)
+        meta = cast("JsonObject", given)
         return CallTool(request_id, name, called, _progress_token(meta), _answered_by(meta))
 
     def _require_initialized(self, method: str) -> None:
