@@ -113,16 +113,13 @@ class ClaudePeer(Link):
         for review in waiting:  # first: the answer to openDiff that closing the view causes is not a decision
             review.asked.fail(IdeError("the connection to the IDE was closed"))
         await asyncio.gather(*map(self._close_view, waiting), return_exceptions=True)
-        for task in tuple(self._tasks):
-            task.cancel()
-        if self._tasks:
-            await asyncio.wait(tuple(self._tasks))
+        await self._tasks.cancel()
         await self._disconnect()
 
     async def refresh(self, seconds: float) -> None:
         """Request the open files, within ``seconds``, because servers do not report opened and closed tabs."""
         if self._refreshing is None or self._refreshing.done():
-            self._refreshing = self._in_background(self._ask_what_is_open())
+            self._refreshing = self._tasks.start(self._ask_what_is_open())
         await asyncio.wait({self._refreshing}, timeout=seconds)
 
     async def _ask_what_is_open(self) -> None:
@@ -154,7 +151,7 @@ class ClaudePeer(Link):
                 self._seen.selected(received, time.time())
                 self._has_context = True
                 if not self._seen.is_current and (self._refreshing is None or self._refreshing.done()):
-                    self._refreshing = self._in_background(self._ask_what_is_open())
+                    self._refreshing = self._tasks.start(self._ask_what_is_open())
                 self._notify()
             case FileMentioned():
                 if Path(received.path).exists():
@@ -178,7 +175,7 @@ class ClaudePeer(Link):
         if path in self._reviews:
             raise IdeError(f"{path}: a review of this file is open in {self.ide_name} already")
         review = self._reviews[path] = _Review(AskedReview(new_content))
-        asking = self._in_background(self._ask(path, review))
+        asking = self._tasks.start(self._ask(path, review))
         accepted: str | None = None
         try:
             outcome = await review.asked.outcome()
@@ -189,7 +186,7 @@ class ClaudePeer(Link):
             self._left.append((path, review.tab_name))
             asking.cancel()
             review.asked.leave()
-            leaving = self._in_background(self._leave_view(path, review, accepted))
+            leaving = self._tasks.start(self._leave_view(path, review, accepted))
             self._leaving.add(leaving)
             leaving.add_done_callback(self._leaving.discard)
 
@@ -198,7 +195,7 @@ class ClaudePeer(Link):
         if (review := self._reviews.get(path)) is not None:
             review.asked.answered_by = by
         elif (tab_name := next((tab for left, tab in reversed(self._left) if left == path), "")) != "":
-            self._in_background(self._tell_late(tab_name, by))
+            self._tasks.start(self._tell_late(tab_name, by))
 
     async def close_diff(self, path: str) -> str | None:
         """Close the view of a review; return None, because this protocol does not report its text."""

@@ -26,6 +26,7 @@ from isthmus.ide.written_changes.front import ChangesFront
 from isthmus.ide.written_changes.ledger import ChangeError
 from isthmus.ide.written_changes.recorder import Recorder
 from isthmus.ide.written_changes.store import has_store, open_store
+from isthmus.runtime.running_tasks import RunningTasks
 
 SHARE: Final = 20
 """A comparison is followed by a pause of at least this many times its duration."""
@@ -91,7 +92,7 @@ class WorkspaceFollower:
         self._needed = asyncio.Event()
         self._turn = asyncio.Lock()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="isthmus-written")
-        self._tasks: set[asyncio.Future[None]] = set()
+        self._tasks = RunningTasks()
         self._listed: dict[tuple[str, int | None], list[str]] = {}
         """Hunks of files in the order of their numbers, by path and turn, as the user was shown them last."""
 
@@ -136,13 +137,13 @@ class WorkspaceFollower:
         Return after at most :data:`TOUCH_SECONDS`; the comparison goes on.
         """
         if self._recorder is not None and self._agents():
-            task = self._in_background(self._look_at([real_path(path) for path in paths]))
+            task = self._tasks.start(self._look_at([real_path(path) for path in paths]))
             await asyncio.wait({task}, timeout=TOUCH_SECONDS)
 
     def saved(self, path: str) -> None:
         """Record that the user saved a file in the editor."""
         if self._recorder is not None:
-            self._in_background(self.record_save(path))
+            self._tasks.start(self.record_save(path))
 
     async def record_save(self, path: str) -> None:
         """Record that the user saved a file; return when it is recorded."""
@@ -246,9 +247,7 @@ class WorkspaceFollower:
     async def _close(self) -> None:
         if self._in_use is not None:
             self._in_use.stop()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._tasks.cancel()
         self._recorder = None
         closing = self._closing()
 
@@ -322,12 +321,6 @@ class WorkspaceFollower:
         except RuntimeError as error:  # the thread is shut down
             raise EndedError from error
         return await running
-
-    def _in_background(self, work: Awaitable[None]) -> "asyncio.Future[None]":
-        task = asyncio.ensure_future(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
 
 
 def real_path(path: str) -> str:

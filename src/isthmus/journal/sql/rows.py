@@ -12,7 +12,7 @@ from typing import Any
 from isthmus.client import AllAtWork, Delivery, LimitReached, TaskQuery, UserLimits
 from isthmus.development_tool import ToolCall
 from isthmus.encoding.codec import from_json, to_json
-from isthmus.encoding.compact_json import compact_encoder
+from isthmus.encoding.json_text import finite_encoder
 from isthmus.events import AgentEvent, Prompt, TaskState, event_from_json, event_to_json
 from isthmus.journal.port.base import (
     EVENT_CHARACTERS,
@@ -63,7 +63,7 @@ A client that did either knew of the task, so sending the same message again ask
 """
 NO_CALLS = "[]"
 """Stored form of no open questions."""
-JSON = compact_encoder()
+JSON = finite_encoder()
 BRIEF_EVENTS = 16
 """Maximum number of events in a write that is brief enough for the event loop."""
 
