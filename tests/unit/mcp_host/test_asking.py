@@ -281,7 +281,7 @@ def test_a_form_goes_along_with_its_question_unless_it_is_very_long(tmp_path: Pa
     assert isinstance(question.details, FileDiff)
 
 
-def test_the_question_of_a_form_says_where_its_answer_goes_and_what_was_not_accepted(tmp_path: Path) -> None:
+def test_the_question_of_a_form_says_where_it_goes_and_what_was_not_accepted(tmp_path: Path) -> None:
     direct = form_question("s", "?", form_of(YES_NO), tmp_path, host="tickets.example.org:8443")
     assert direct.about == {
         "server": "s",
