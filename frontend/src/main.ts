@@ -18,11 +18,10 @@ import "./pages/new-page.ts";
 import "./pages/settings-page.ts";
 import "./pages/tools-page.ts";
 import "./pages/task-page.ts";
-import "./pages/written-page.ts";
 import "./styles/tokens.css";
 import "./styles/workbench.css";
 import "./styles/written.css";
-import { hasLetters, isForPage, setLetters, watchKeys } from "./keys.ts";
+import { hasLetters, isForPage, sendKey, setLetters, watchKeys } from "./keys.ts";
 import { PAGE, enterPage } from "./place.ts";
 
 enterPage();
@@ -47,6 +46,9 @@ export class Workbench extends PageElement {
   @state() private hasKeys = false;
   @state() private isOld = false;
   @state() private said = "";
+  /** The keys for what is shown, and the title of the question in view. */
+  @state() private keysHere = "";
+  #titled = "";
   #announcer = new Announcer((text) => {
     this.said = text;
   });
@@ -63,6 +65,13 @@ export class Workbench extends PageElement {
       this.path = location.pathname;
     });
     watchKeys();
+    addEventListener("keyshere", (event) => {
+      this.keysHere = (event as CustomEvent<string>).detail;
+    });
+    addEventListener("titled", (event) => {
+      this.#titled = (event as CustomEvent<string>).detail;
+      this.#title();
+    });
     addEventListener("keydown", this.#press);
     addEventListener("click", followLink);
     setInterval(() => this.#tick(), TICK_MS);
@@ -178,12 +187,18 @@ export class Workbench extends PageElement {
       if (this.#counted >= 0 || count > 0) this.#announcer.announce(count ? t("wait", count) : t("nothingWaits"));
       this.#counted = count;
     }
-    document.title = count ? `(${count}) Isthmus` : "Isthmus";
+    this.#title();
     const counting = navigator as Navigator & {
       setAppBadge?: (count: number) => Promise<void>;
       clearAppBadge?: () => Promise<void>;
     };
     void (count ? counting.setAppBadge?.(count) : counting.clearAppBadge?.())?.catch(() => undefined);
+  }
+
+  /** Name the page by the question in view, and say how many wait. */
+  #title(): void {
+    const count = this.#waiting;
+    document.title = `${count ? `(${count}) ` : ""}${this.#titled ? `${this.#titled} \u00b7 ` : ""}Isthmus`;
   }
 
   override render() {
@@ -235,6 +250,8 @@ export class Workbench extends PageElement {
         : compared
           ? "diff"
           : (/^(new|history|devices|tools|settings|files)$/.exec(path)?.[1] ?? "inbox");
+    // A page that few visits show comes with the first of them.
+    if (page === "written") import("./pages/written-page.ts").catch(() => undefined);
     const link = (path: string, name: string, words: string, symbol: Parameters<typeof icon>[0], badge = 0) =>
       html` <a href=${path} class=${page === name ? "on" : ""} aria-current=${page === name ? "page" : nothing}
         >${icon(symbol)}<span>${words}</span>${badge ? html`<span class="count" aria-label=${t("wait", badge)}>${badge}</span>` : nothing}</a
@@ -279,6 +296,7 @@ export class Workbench extends PageElement {
                 .reviews=${this.#reviews}
                 .now=${this.now}
                 .version=${this.version}
+                .agent=${session.agent}
               ></isthmus-inbox>`
             : page === "history"
               ? html`<isthmus-history
@@ -309,6 +327,7 @@ export class Workbench extends PageElement {
                                 .store=${this.#store}
                                 .now=${this.now}
                                 .storeVersion=${this.version}
+                                .agent=${session.agent}
                               ></isthmus-task>`
         }
         <footer class="status">
@@ -318,6 +337,7 @@ export class Workbench extends PageElement {
           >
           ${this.isOld ? html`<button class="b small" @click=${() => location.reload()}>${t("newerPage")}</button>` : nothing}
           ${page === "written" && hasLetters() ? html`<span class="wide-only">${t("keysOfWritten")}</span>` : nothing}
+          ${this.keysHere && page !== "written" ? html`<span class="wide-only cut">${this.keysHere}</span>` : nothing}
           <span class="grow"></span><span>${session.agent} ${session.version}</span>
           <button
             class="b quiet small wide-only"
@@ -350,6 +370,7 @@ export class Workbench extends PageElement {
       ["t", t("keyTell")],
       ["e", t("keyEdit")],
       ["v", t("keyView")],
+      [sendKey(), t("keySend")],
       ["[ ]", t("keyHunk")],
       ["space", t("keyUnseen")],
       ["a x", t("keyHunks")],

@@ -4,7 +4,7 @@ import { diffOf } from "./diffs.ts";
 import type { ToolCall } from "./protocol.ts";
 import { exact, exactLine, visibleLine } from "./safe.ts";
 import { linesOf } from "./task-fold.ts";
-import { t } from "./words.ts";
+import { LANGUAGE, t } from "./words.ts";
 
 export interface Facts {
   verb: string;
@@ -12,6 +12,8 @@ export interface Facts {
   wants: string;
   touches: string;
   covers: string;
+  /** What the answer costs the user. */
+  costs?: string;
 }
 
 export { diffOf };
@@ -57,6 +59,8 @@ function found(call: ToolCall, workspace: string): Facts {
     (value) => typeof value === "string" && value.trim(),
   );
   const wants = typeof reason === "string" ? `\u201c${visibleLine(reason, 400)}\u201d` : "";
+  const asked = askedFacts(call, wants);
+  if (asked) return asked;
   const diff = diffOf(call);
   if (diff) {
     const path = shownPath(diff.file_path || diff.file_name, workspace);
@@ -95,4 +99,18 @@ function found(call: ToolCall, workspace: string): Facts {
   }
   const description = exactLine(call.description ?? "", 160);
   return { verb: "", object: description || exactLine(call.tool_name), wants, touches: "", covers: "" };
+}
+
+/** Return the facts of a call that is a question itself; its document is only a means to answer it. */
+function askedFacts(call: ToolCall, wants: string): Facts | undefined {
+  const about = call.input_parameters ?? {};
+  if (call.tool_name === "sampling" && typeof about.server === "string") {
+    const tokens = typeof about.max_tokens === "number" ? about.max_tokens.toLocaleString(LANGUAGE) : "?";
+    const object = t("asksModel", exactLine(about.server, 80));
+    return { verb: "", object, wants, touches: "", covers: t("once"), costs: t("upToTokens", tokens) };
+  }
+  if (call.tool_name !== "ask_user" && call.tool_name !== "elicitation") return undefined;
+  const message = typeof about.message === "string" ? about.message : (call.description ?? "");
+  const object = exactLine(message.trimStart().split("\n", 1)[0] ?? "", 160) || exactLine(call.tool_name);
+  return { verb: "", object, wants, touches: "", covers: call.confirmation_request ? t("thisQuestion") : "" };
 }

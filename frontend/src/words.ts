@@ -573,6 +573,38 @@ const TABLE = {
   keyWrittenKeep: ["written: keep the turn", "已写入:保留本轮"],
   keyWrittenSend: ["written: undo what is marked, keep the rest", "已写入:撤销已标记的,保留其余"],
   trustRefuse: ["Don\u2019t allow it", "不允许"],
+  // forms, in the list
+  costs: ["Costs", "费用"],
+  comma: [", ", ","],
+  goesToShort: ["goes to {0}", "发往 {0}"],
+  opensHost: ["opens {0}", "打开 {0}"],
+  openHost: ["Open {0}", "打开 {0}"],
+  goesOnAfter: ["{0} goes on after it", "之后 {0} 会继续"],
+  doneThere: ["Are you done at {0}?", "您在 {0} 完成了吗?"],
+  asksModel: ["{0} asks your model", "{0} 想使用您的模型"],
+  upToTokens: ["up to {0} tokens at your cost", "最多 {0} 个词元,费用由您承担"],
+  once: ["once", "一次"],
+  thisQuestion: ["this question", "此问题"],
+  countQuestions: ["{0} questions", "{0} 个问题"],
+  questionOfServer: ["A question of {0}", "{0} 的问题"],
+  questionOfAgent: ["A question", "一个问题"],
+  mcpServer: ["MCP server", "MCP 服务器"],
+  anMcpServerIn: ["an MCP server, in", "MCP 服务器,位于"],
+  inSession: ["in", "位于"],
+  waitsFor: ["waits {0}", "已等待 {0}"],
+  waitsSince: ["waits", "正在等待"],
+  placeOf: ["{0} of {1}", "{0} / {1}"],
+  andMore: ["and {0} more", "另有 {0} 个"],
+  oneField: ["{0} field", "{0} 个字段"],
+  countFields: ["{0} fields", "{0} 个字段"],
+  oneChoice: ["{0} choice", "{0} 个选择"],
+  countChoices: ["{0} choices", "{0} 个选择"],
+  oneText: ["{0} text", "{0} 个文本"],
+  countTexts: ["{0} texts", "{0} 个文本"],
+  countYesNo: ["{0} yes or no", "{0} 个是或否"],
+  oneChoiceOf: ["1 choice of {0}", "{0} 选 1"],
+  severalOf: ["several of {0}", "{0} 项中多选"],
+  keySend: ["a form: send it", "表单:发送"],
 } as const;
 
 export type Word = keyof typeof TABLE;
@@ -586,9 +618,13 @@ const COLUMN = (navigator.languages ?? [navigator.language])
 
 export const LANGUAGE = COLUMN ? "zh-CN" : "en";
 
-/** Return a text with its places filled. */
-export function t(word: Word, ...values: (string | number)[]): string {
-  return TABLE[word][COLUMN].replace(/\{(\d)\}/g, (_, at: string) => String(values[Number(at)] ?? ""));
+/** Return a text of the page with its places filled. */
+export const t = textsOf(TABLE);
+
+/** Return the function that returns texts of a table of words in English and Chinese, with their places filled. */
+export function textsOf<Key extends string>(table: Readonly<Record<Key, readonly [string, string]>>) {
+  return (word: Key, ...values: (string | number)[]): string =>
+    table[word][COLUMN].replace(/\{(\d)\}/g, (_, at: string) => String(values[Number(at)] ?? ""));
 }
 
 export function age(at: number, now: number): string {

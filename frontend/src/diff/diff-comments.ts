@@ -2,6 +2,7 @@
 
 import { type Extension, StateEffect, StateField } from "@codemirror/state";
 import { Decoration, EditorView, WidgetType } from "@codemirror/view";
+import { isComposing, isEnter } from "../keys.ts";
 import type { LineComment } from "./line-comments.ts";
 
 export interface CommentWords {
@@ -95,7 +96,7 @@ class CommentField extends WidgetType {
       view.requestMeasure();
     };
     field.onkeydown = (event) => {
-      if (event.isComposing || !(event.key === "Escape" || (event.key === "Enter" && !event.shiftKey))) return;
+      if (isComposing(event) || !(event.key === "Escape" || (isEnter(event) && !event.shiftKey))) return;
       event.preventDefault();
       event.stopPropagation();
       onLeave();

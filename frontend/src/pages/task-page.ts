@@ -19,8 +19,10 @@ import type { ItemList } from "../parts/item-list.ts";
 import type { PromptBox, Written } from "../parts/prompt-box.ts";
 import { type Rows, rowOfItem } from "../parts/task-rows.ts";
 import "../parts/item-list.ts";
+import { groupsOf } from "../forms/form.ts";
+import { askedCard } from "../parts/asked-card.ts";
+import type { FormCard } from "../parts/form-card.ts";
 import type { QuestionCard } from "../parts/question-card.ts";
-import "../parts/question-card.ts";
 import "../parts/prompt-box.ts";
 import "../parts/queued-messages.ts";
 import "../parts/rewind-ask.ts";
@@ -39,6 +41,8 @@ export class TaskPage extends PageElement {
   @property({ attribute: false }) store!: TaskStore;
   @property({ type: Number }) now = Date.now();
   @property({ type: Number }) storeVersion = 0;
+  /** Name of the agent whose task it is. */
+  @property() agent = "";
   @state() private problem = "";
   @state() private isSending = false;
   @state() private open = new Set<string>();
@@ -74,7 +78,8 @@ export class TaskPage extends PageElement {
 
   override willUpdate(changed: Map<string, unknown>): void {
     if (changed.has("taskId") && this.taskId) this.#begin();
-    this.#lost.take(this.#fold.questions, () => this.querySelector<QuestionCard>("isthmus-question")?.hasText ?? false);
+    const card = () => this.querySelector<QuestionCard | FormCard>("isthmus-question, isthmus-form");
+    this.#lost.take(this.#asked, () => card()?.hasText ?? false);
     if (changed.has("now")) this.#session.tick();
     // It changes at the ends of turns.
     const row = this.#fold.row ?? this.store.rows.get(this.taskId);
@@ -132,7 +137,7 @@ export class TaskPage extends PageElement {
   }
 
   #failed = (): void => {
-    this.#lost.failed(this.#fold.questions);
+    this.#lost.failed(this.#asked);
     this.requestUpdate();
   };
 
@@ -140,6 +145,11 @@ export class TaskPage extends PageElement {
     this.#lost.close();
     this.requestUpdate();
   };
+
+  /** The open questions, each with the calls that are asked together. */
+  get #asked() {
+    return groupsOf(this.#fold.questions);
+  }
 
   get #fold() {
     return this.#session.fold;
@@ -157,8 +167,8 @@ export class TaskPage extends PageElement {
     const workspace = row?.workspace ?? "";
     const isWorking = !ENDED.has(this.#state) && this.#state !== "input-required";
     const questions = fold.questions;
-    const lost = this.#lost.call;
-    const question = lost ?? questions[0];
+    const lost = this.#lost.calls;
+    const asked = lost ?? this.#lost.shown ?? this.#asked[0];
     const isOver = ENDED.has(this.#state);
     this.#rows = {
       now: this.now,
@@ -203,22 +213,24 @@ export class TaskPage extends PageElement {
         ></isthmus-items>
         ${this.#banner()}
         ${
-          question
-            ? html`<isthmus-question
-                class="docked"
-                .call=${question}
-                .taskId=${this.taskId}
-                .workspace=${workspace}
-                ?hasEnded=${lost !== undefined}
-                .answered=${lost && fold.answers.get(lost.tool_call_id)}
-                ?isOff=${this.#session.stream.is !== "live"}
-                ?takesKeys=${true}
-                @sent=${() => this.store.refresh()}
-                @answering=${() => {
-                  this.#lost.answering();
-                }}
-                @failed=${this.#failed}
-              ></isthmus-question>`
+          asked
+            ? askedCard(
+                {
+                  calls: asked,
+                  open: new Set(questions.map((call) => call.tool_call_id)),
+                  answers: fold.answers,
+                  task: row,
+                  taskId: this.taskId,
+                  agent: this.agent,
+                  hasEnded: lost !== undefined,
+                  isOff: this.#session.stream.is !== "live",
+                  more: "docked",
+                  answering: () => this.#lost.answering(),
+                  failed: this.#failed,
+                  sent: () => this.store.refresh(),
+                },
+                this,
+              )
             : nothing
         }
         ${
@@ -490,7 +502,7 @@ export class TaskPage extends PageElement {
     else if (event.key === "d") go(`${PAGE}diff/${this.taskId}`);
     else if (event.key === "j" || event.key === "k") this.#step(event.key === "j" ? 1 : -1);
     else if (event.key === "z" || event.key === "b") this.#pressFor(event.key);
-    else if (event.key === "Escape" && this.#lost.call) this.#closeLost();
+    else if (event.key === "Escape" && this.#lost.calls) this.#closeLost();
     else if (event.key === "Escape" && this.hasAside) this.hasAside = false;
     else if (event.key === "Escape") {
       if (performance.now() - this.#escapedAt < 600 && !ENDED.has(this.#state)) void this.#stop();

@@ -1,7 +1,7 @@
 import { html, nothing } from "lit";
 import { customElement, property, state } from "lit/decorators.js";
 import { icon } from "../icons.ts";
-import { isForPage, isMeant } from "../keys.ts";
+import { isEnter, isForPage, isMeant } from "../keys.ts";
 import { PageElement, READ_MS, go } from "../parts/base.ts";
 import { shownCounts } from "../parts/diff-view.ts";
 import { type HunkWish, hunkKey } from "../parts/written-file.ts";
@@ -582,7 +582,7 @@ export class WrittenPage extends PageElement {
   }
 
   #press = (event: KeyboardEvent): void => {
-    if (event.key === "Enter" && (event.metaKey || event.ctrlKey) && !document.querySelector("dialog[open]")) {
+    if (isEnter(event) && (event.metaKey || event.ctrlKey) && !document.querySelector("dialog[open]")) {
       if (isMeant(event) && this.listing?.turns.length) this.#send(true);
       event.preventDefault();
       return;

@@ -403,7 +403,7 @@ export abstract class AnswerCard extends PageElement {
       title=${title || nothing}
       @click=${act}
     >
-      ${isSending ? t("sending") : words} <kbd>${key}</kbd>
+      ${isSending ? t("sending") : words} ${key ? html`<kbd>${key}</kbd>` : nothing}
     </button>`;
   }
 

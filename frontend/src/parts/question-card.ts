@@ -76,6 +76,12 @@ export class QuestionCard extends AnswerCard {
               : nothing
           }
           ${
+            facts.costs
+              ? html`<dt>${t("costs")}</dt>
+                  <dd>${facts.costs}</dd>`
+              : nothing
+          }
+          ${
             facts.touches
               ? html`<dt>${t("touches")}</dt>
                   <dd><code dir="auto">${facts.touches}</code></dd>`

@@ -342,6 +342,9 @@ class CallRunner:
             case ApprovalRequired(options):
                 generic = GenericDetails(ready.announced.description or f"Run {ready.tool.name}")
                 request = ConfirmationRequest.of(options_for(options, ready.proposal), ready.proposal or generic)
+                if isinstance(ready.tool, AskingTool):
+                    words = ready.tool.words_option(ready.announced.input_parameters)
+                    request = replace(request, words_option=words)
                 asking = replace(ready.announced, confirmation_request=request)
                 await self._turn.emit(ToolCallUpdate(asking, ready.version or None))
             case Deny(reason, category):
