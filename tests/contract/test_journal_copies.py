@@ -214,7 +214,7 @@ async def test_an_older_file_is_backed_up_as_it_is_but_not_moved(database: Journ
         await copy_journal(JournalPlace(old), database)
     backup = await copied(JournalPlace(old), JournalPlace(tmp_path / "backup.sqlite"))
     assert (await status_of(backup)).version == 1
-    with pytest.raises(JournalError, match=r"has journal version 1, and .* 11.*isthmus journal migrate"):
+    with pytest.raises(JournalError, match=r"has journal version 1, and .* 12.*isthmus journal migrate"):
         await problems_of(backup)
     await (await open_place(backup)).aclose()
     assert await problems_of(backup) == []
@@ -392,13 +392,13 @@ async def test_an_older_database_is_upgraded_when_it_is_told_to_be(
         older.setattr(postgres_schema, "VERSION", 1)
         await (await open_place(database, "Isthmus")).aclose()
     status = await status_of(database)
-    assert (status.version, status.newest, status.queued, status.processes) == (1, 6, None, [])
-    assert await versions_of(database) == (1, 6)
+    assert (status.version, status.newest, status.queued, status.processes) == (1, 7, None, [])
+    assert await versions_of(database) == (1, 7)
     with pytest.raises(JournalError, match="isthmus journal migrate"):
         await problems_of(database)
     assert (await status_of(database)).version == 1
-    assert await migrate(database) == (1, 6)
-    assert await migrate(database) == (6, 6)
+    assert await migrate(database) == (1, 7)
+    assert await migrate(database) == (7, 7)
     assert await problems_of(database) == []
 
 
@@ -411,7 +411,7 @@ async def test_a_newer_database_and_one_without_a_journal_are_left_alone(
     await copied(whole, database)
     await run_sql(database.url, "UPDATE journal SET version = 99")
     for work in (status_of, migrate, problems_of):
-        with pytest.raises(JournalError, match=r"newer Isthmus \(journal version 99, this one knows 6\)"):
+        with pytest.raises(JournalError, match=r"newer Isthmus \(journal version 99, this one knows 7\)"):
             await work(database)
     with pytest.raises(JournalError, match="newer Isthmus"):
         await copy_journal(whole, database)

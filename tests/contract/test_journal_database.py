@@ -90,7 +90,7 @@ async def test_the_tables_of_another_program_are_left_alone(server: Postgres, ur
 async def test_a_newer_journal_is_left_alone(url: str) -> None:
     await (await PostgresJournal.open(url)).aclose()
     await run_sql(url, "UPDATE journal SET version = 99")
-    with pytest.raises(JournalError, match=r"newer Isthmus \(journal version 99, this one knows 6\)"):
+    with pytest.raises(JournalError, match=r"newer Isthmus \(journal version 99, this one knows 7\)"):
         await PostgresJournal.open(url)
 
 

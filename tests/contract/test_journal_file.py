@@ -115,7 +115,7 @@ async def test_a_journal_of_a_newer_version_is_named_and_left_alone(path: Path) 
     connection.execute("PRAGMA user_version=99")
     connection.close()
     before = path.read_bytes()
-    with pytest.raises(JournalError, match=r"newer Isthmus \(journal version 99, this one knows 11\)"):
+    with pytest.raises(JournalError, match=r"newer Isthmus \(journal version 99, this one knows 12\)"):
         await SqliteJournal.open(path)
     assert path.read_bytes() == before
 
@@ -255,7 +255,7 @@ async def test_what_waited_before_an_upgrade_is_found_by_its_type(journal: Journ
             " body TEXT NOT NULL); INSERT INTO was SELECT number, task, body FROM inbox; DROP TABLE inbox;"
             " ALTER TABLE was RENAME TO inbox; DROP INDEX tasks_by_parent; DROP INDEX tasks_at_work;"
             " ALTER TABLE tasks DROP COLUMN running_limit; ALTER TABLE tasks DROP COLUMN parent;"
-            " DROP TABLE chats; DROP TABLE removed_tokens; DROP INDEX tasks_in_queue;"
+            " DROP TABLE chats; DROP TABLE sessions; DROP TABLE removed_tokens; DROP INDEX tasks_in_queue;"
             " DROP INDEX tasks_in_queue_by_user; DROP TABLE queue;"
             " ALTER TABLE tasks DROP COLUMN label; ALTER TABLE tasks DROP COLUMN tag;"
             " ALTER TABLE tasks DROP COLUMN reserved; PRAGMA user_version=4"

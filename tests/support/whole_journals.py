@@ -54,6 +54,7 @@ async def fill(journal: Journal) -> None:
         await journal.queue.add(task, [Prompt(f"q-{user}", "Later")], UserLimits(max_running=7))
     await journal.queue.take(OWNER, 60, 1, QueueScope(("gpu",)))
     place = ChatPlace("alice", "/work")
+    await journal.sessions.rename("c1", "alice", "A name")
     await journal.chats.save(place, SavedChat("one", "Fix it", 2, "ended"), [{"a": 1}, {"b": ["ü\0"]}])
 
 

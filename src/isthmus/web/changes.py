@@ -1,4 +1,4 @@
-"""The stream ``/ui/api/changes``: a line for each task of a user whose state or questions changed.
+"""The stream ``/ui/api/changes``: a line for each task whose state or questions, and session whose record changed.
 
 A page lists the tasks when it opens, then waits for lines; it asks A2A for what a line names. A page costs nothing
 while nothing changes. Changes in this process come as notices of the journal. Changes of other processes are found by a
@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import logging
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Generator, Iterable
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -36,6 +36,8 @@ ALL = event_frame(encode({"all": True}))
 """Line that stands for more changes than are listed: the page lists the tasks again."""
 
 _Shown: TypeAlias = tuple[str, tuple[str, ...]]
+_Told: TypeAlias = tuple[str, bytes]
+"""Name of the task or session that a line is about, and the line; a later line of it replaces one not sent yet."""
 log = logging.getLogger(__name__)
 
 
@@ -45,17 +47,17 @@ class TooManyStreamsError(IsthmusError):
 
 @dataclass(slots=True, eq=False)
 class _Reader:
-    """One open stream: the changes that it has not been sent yet, the last one of each task."""
+    """One open stream: the lines that it has not been sent yet, the last one of each task and session."""
 
-    changed: dict[str, TaskRow] = field(default_factory=dict[str, TaskRow])
+    changed: dict[str, bytes] = field(default_factory=dict[str, bytes])
     has_lost: bool = False
     is_over: bool = False
     news: asyncio.Event = field(default_factory=asyncio.Event)
 
-    def put(self, rows: Iterable[TaskRow]) -> None:
-        for row in rows:
-            self.changed.pop(row.task_id, None)
-            self.changed[row.task_id] = row
+    def put(self, lines: Iterable[_Told]) -> None:
+        for about, line in lines:
+            self.changed.pop(about, None)
+            self.changed[about] = line
             self.news.set()
         if len(self.changed) > MAXIMUM_LISTED:
             self.changed.clear()
@@ -68,7 +70,7 @@ class _Reader:
     def take(self) -> list[bytes]:
         self.news.clear()
         frames = [ALL] if self.has_lost else []
-        frames += [_line(row) for row in self.changed.values()]
+        frames += self.changed.values()
         self.changed, self.has_lost = {}, False
         return frames
 
@@ -83,14 +85,26 @@ class _User:
 
     def notify(self, rows: Iterable[TaskRow], *, is_certain: bool) -> None:
         """Put changed rows to all readers; without ``is_certain`` only those that differ from what was sent last."""
-        news: list[TaskRow] = []
+        news: list[_Told] = []
         for row in rows:
-            self.since = max(self.since, row.updated_at)
             shown = (str(row.state), tuple(call.tool_call_id for call in row.pending))
-            if is_certain or self.sent.get(row.task_id) != shown:
-                news.append(row)
-            self.sent[row.task_id] = shown
-            self.sent.move_to_end(row.task_id)
+            if self._is_new(row.task_id, shown, row.updated_at) or is_certain:
+                news.append((row.task_id, _line(row)))
+        self._put(news)
+
+    def notify_sessions(self, sessions: Iterable[tuple[str, float]]) -> None:
+        """Put sessions whose records changed, each with the time, to all readers; not those that were sent already."""
+        news = (_session_line(context_id, changed) for context_id, changed in sessions)
+        self._put([told for told in news if self._is_new(told[0], (told[1].decode(), ()), 0)])
+
+    def _is_new(self, about: str, shown: _Shown, changed: float) -> bool:
+        self.since = max(self.since, changed)
+        is_new = self.sent.get(about) != shown
+        self.sent[about] = shown
+        self.sent.move_to_end(about)
+        return is_new
+
+    def _put(self, news: Sequence[_Told]) -> None:
         while len(self.sent) > MAXIMUM_KNOWN:
             self.sent.popitem(last=False)
         for reader in self.readers:
@@ -107,7 +121,7 @@ class ChangeFeed:
         self._noticed: dict[str, None] = {}
         self._reading: asyncio.Task[None] | None = None
         self._looking: asyncio.Task[None] | None = None
-        self._end_watch = lambda: None
+        self._end_watch: Callable[[], object] = lambda: None
         self._version = 0
 
     async def check(self, user: str) -> None:
@@ -134,7 +148,8 @@ class ChangeFeed:
                 rows, total = await self._journal.list_tasks(TaskQuery(MAXIMUM_LISTED, since=since), user)
                 if total > len(rows):
                     yield ALL
-                reader.put(reversed(rows))
+                reader.put((row.task_id, _line(row)) for row in reversed(rows))
+                reader.put(_session_line(*each) for each in await self._journal.sessions.changed_since(user, since))
             while not reader.is_over:
                 for frame in reader.take():
                     yield frame
@@ -144,7 +159,11 @@ class ChangeFeed:
     def _reading_as(self, user: str) -> Generator[_Reader]:
         reader = _Reader()
         if not self._users:
-            self._end_watch = self._journal.changes.watch(self._notice)
+            ends = (
+                self._journal.changes.watch(self._notice),
+                self._journal.sessions.changes.watch(self._notice_session),
+            )
+            self._end_watch = lambda: [end() for end in ends]
             self._looking = asyncio.create_task(self._look())
         known = self._users.setdefault(user, _User(self._journal.now()))
         known.readers.add(reader)
@@ -170,6 +189,10 @@ class ChangeFeed:
         self._noticed[task_id] = None
         if self._reading is None:
             self._reading = asyncio.create_task(self._read())
+
+    def _notice_session(self, user: str, context_id: str, changed: float) -> None:
+        if (found := self._users.get(user)) is not None:
+            found.notify_sessions([(context_id, changed)])
 
     async def _read(self) -> None:
         """Read the tasks that were noticed, once for all pages, until there are no more."""
@@ -197,7 +220,9 @@ class ChangeFeed:
                     for name, user in list(self._users.items()):
                         query = TaskQuery(MAXIMUM_LISTED, since=user.since - OVERLAP_SECONDS)
                         rows, _ = await self._journal.list_tasks(query, name)
+                        sessions = await self._journal.sessions.changed_since(name, user.since - OVERLAP_SECONDS)
                         user.notify(reversed(rows), is_certain=False)
+                        user.notify_sessions(sessions)
             except Unavailable:  # the journal has said so
                 for reader in [reader for user in self._users.values() for reader in user.readers]:
                     reader.end()
@@ -212,6 +237,12 @@ def _line(row: TaskRow) -> bytes:
         "state": row.state,
         "questions": len(row.pending),
         "changed": row.updated_at,
-        **({"parent": row.parent} if row.parent else {}),
+        **({"parent": row.parent} if row.parent else {"contextId": row.context_id}),
     }
     return event_frame(encode(content), int(row.updated_at * 1000))
+
+
+def _session_line(context_id: str, changed: float) -> _Told:
+    """Return the line of a session whose record changed at a time in Unix seconds."""
+    line = event_frame(encode({"session": context_id, "changed": changed}), int(changed * 1000))
+    return f"session {context_id}", line

@@ -39,6 +39,7 @@ from isthmus.web.notifications import NoNotificationsError, Notifications
 from isthmus.web.pairing import SHORT_SECONDS, PairingCode, PairingCodes, TooManyCodesError, WrongCodeError
 from isthmus.web.review_feed import ReviewFeed, merged
 from isthmus.web.reviews import KINDS, ReviewsApi
+from isthmus.web.sessions import SessionsApi
 from isthmus.web.trust import decide_trust, trust_question
 from isthmus.web.view import NotShownError, WorkbenchView
 
@@ -94,6 +95,7 @@ class WorkbenchPages:
     """Path of that URL without the slash at its end, below which the page is; the bundle is of this path, too."""
     changes: ChangeFeed | None = None
     history: HistorySearch | None = None
+    sessions: SessionsApi | None = None
     review_feed: ReviewFeed | None = field(init=False)
     """Changes of the reviews, as lines of the same stream; None without reviews."""
     _streams: dict[Principal, OpenStreams] = field(default_factory=dict[Principal, OpenStreams])
@@ -168,6 +170,8 @@ class WorkbenchPages:
             handler = self._revoke
         if (request.method, name) == ("GET", "history") and self.history is not None:
             handler = self.history.respond
+        if method == "sessions" and self.sessions is not None:
+            handler = self._sessions
         if method in KINDS and self.reviews is not None:
             handler = self._reviews
         if handler is None:
@@ -182,6 +186,11 @@ class WorkbenchPages:
             return _devices_unusable(error)
         except Unavailable as error:
             return _json({"error": str(error)}, 503, {"Retry-After": str(RETRY_AFTER_SECONDS)})
+
+    async def _sessions(self, principal: Principal, request: HttpRequest, body_of: BodyOf) -> Reply:
+        if self.sessions is None:
+            return Refusal(404, "this server has no sessions", {})
+        return await self.sessions.respond(request.scope["path"].removeprefix(API), principal, request, body_of)
 
     async def _reviews(self, principal: Principal, request: HttpRequest, body_of: BodyOf) -> Reply:
         if self.reviews is None:

@@ -56,6 +56,30 @@ async def test_each_change_of_state_is_told_and_no_text(journal: SqliteJournal) 
         assert (told["id"], told["state"], told["questions"]) == ("one", "completed", 0)
 
 
+async def test_a_new_name_and_the_archive_are_told_at_once_and_by_other_processes(
+    journal: SqliteJournal, tmp_path: Path
+) -> None:
+    claimed = await begin(journal, "one")
+    feed = ChangeFeed(journal, look_seconds=0.02)
+    other = await SqliteJournal.open(tmp_path / "journal.db")
+    try:
+        async with aclosing(feed.frames("", None)) as frames, aclosing(feed.frames("alice", None)) as hers:
+            await anext(frames)
+            await anext(hers)
+            for writer in (journal, other):
+                assert await writer.sessions.rename("context-one", "", f"by {writer}")
+                while "session" not in (told := await line(frames)):
+                    assert told["id"] == "one"
+                assert told["session"] == "context-one"
+            following = asyncio.ensure_future(line(hers))
+            await begin(journal, "hers", "alice")
+            assert (await following)["contextId"] == "context-hers"
+        async with aclosing(feed.frames("", claimed.row.updated_at)) as frames:
+            assert [next(iter(await line(frames))) for _ in range(2)] == ["id", "session"]
+    finally:
+        await other.aclose()
+
+
 async def test_without_a_page_the_journal_tells_nobody(journal: SqliteJournal) -> None:
     feed = ChangeFeed(journal)
     async with aclosing(feed.frames("", None)) as frames:

@@ -17,6 +17,7 @@ from isthmus.journal.port.queue import TaskQueue
 from isthmus.journal.port.removed_tokens import Used
 from isthmus.journal.port.replicas import Replicas
 from isthmus.journal.port.saved_chats import ChatStore
+from isthmus.journal.port.sessions import SessionStore
 from isthmus.journal.port.task_changes import TaskChanges
 from isthmus.journal.port.task_files import TaskFileStore
 from isthmus.journal.port.task_rows import ClaimedTask, Finished, Lease, NewTask, TaskRow
@@ -168,6 +169,8 @@ class Journal(Protocol):
     """Webhooks of tasks."""
     chats: ChatStore
     """Saved chats of users."""
+    sessions: SessionStore
+    """Sessions of users: lists, names and the archive."""
     changes: TaskChanges
     """Notices of changed tasks."""
     queue: TaskQueue

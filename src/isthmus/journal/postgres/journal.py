@@ -36,6 +36,7 @@ from isthmus.journal.postgres.statements import CHANNEL, storable
 from isthmus.journal.postgres.writer import PostgresWriter, Preparation
 from isthmus.journal.sql.pushes import SqlPushes
 from isthmus.journal.sql.rows import encode_events, size_of_prompts
+from isthmus.journal.sql.sessions import SqlSessions
 from isthmus.journal.sql.task_writes import TaskWrite
 from isthmus.journal.sql.writes import SqlWrites
 from isthmus.journal.sql.written import Written
@@ -64,6 +65,7 @@ class PostgresJournal(PostgresReads, SqlWrites):
         self.pushes = self._pushes
         self.chats = PostgresChats(self._writer, self.read, self.write_rows)
         self.files = PostgresFiles(self.read)
+        self.sessions = SqlSessions(self.read, self.write_rows, self._writer.now, POSTGRES)
         self.changes = TaskChanges()
         self.queue = PostgresQueue(self._writer, self.submit_events, self.read, self.changes)
 

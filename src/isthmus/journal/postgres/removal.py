@@ -14,6 +14,7 @@ from isthmus.journal.postgres.writer import PostgresWriter
 from isthmus.journal.sql.reads import RowReader
 from isthmus.journal.sql.removal import ENDED, MARK, WAITING, SqlRemoval
 from isthmus.journal.sql.rows import DELETED
+from isthmus.journal.sql.sessions import DROP_NOTE, KEEP_TITLE, SESSION_OF
 
 _LOCKED = (
     'SELECT key, id, "user" FROM tasks WHERE id = ANY($1::text[]) AND owner IS NULL AND state = ANY($2::text[])'
@@ -115,7 +116,13 @@ async def _mark(connection: Connection, task_ids: Sequence[str], states: Sequenc
         if (used := used_in(body for (body,) in bodies)) != Used():
             await connection.execute(numbered(NOTE), user, task_id, begun, used.tokens, used.cost)
     keys = [row[0] for row in rows]
+    sessions: list[Sequence[str]] = []
+    for _, task_id, _ in rows:
+        sessions += await connection.fetch(numbered(SESSION_OF), task_id)
+        await connection.execute(numbered(KEEP_TITLE), task_id, task_id, DELETED)
     await connection.execute(_MARK, keys)
+    for session in sessions:
+        await connection.execute(numbered(DROP_NOTE), *session)
     for table in ("inbox", "pushes", "messages"):
         await connection.execute(f"DELETE FROM {table} WHERE task = ANY($1::bigint[])", keys)
     found = {row[1] for row in rows}

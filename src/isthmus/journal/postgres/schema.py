@@ -8,7 +8,7 @@ from isthmus.journal.port.base import JournalError
 if TYPE_CHECKING:
     from isthmus.journal.postgres.driver import Connection
 
-VERSION = 6
+VERSION = 7
 UPGRADE_LOCK = 0x49535448
 """Number of the advisory lock that a process holds while it upgrades: "ISTH"."""
 
@@ -145,7 +145,28 @@ _RUNNING_LIMITS = "ALTER TABLE tasks ADD COLUMN running_limit integer;"
 """Number of a user's tasks at work below which a waiting one may start; null for any."""
 _REMOVED_COSTS = "ALTER TABLE removed_tokens ADD COLUMN cost bigint NOT NULL DEFAULT 0;"
 """Cost of each removed task in picodollars."""
-_UPGRADES = {0: _TABLES, 1: _QUEUE, 2: _FILES, 3: _REMOVED_TOKENS, 4: _RUNNING_LIMITS, 5: _REMOVED_COSTS}
+_SESSIONS = """
+CREATE TABLE sessions (
+    "user" text COLLATE "C" NOT NULL,
+    context text COLLATE "C" NOT NULL,
+    name text NOT NULL DEFAULT '',
+    title text NOT NULL DEFAULT '',
+    archived double precision,
+    changed double precision NOT NULL,
+    PRIMARY KEY ("user", context)
+);
+CREATE INDEX sessions_by_change ON sessions ("user", changed);
+"""
+"""Sessions that have a name, are in the archive, or lost their first task."""
+_UPGRADES = {
+    0: _TABLES,
+    1: _QUEUE,
+    2: _FILES,
+    3: _REMOVED_TOKENS,
+    4: _RUNNING_LIMITS,
+    5: _REMOVED_COSTS,
+    6: _SESSIONS,
+}
 """Statements that upgrade the tables of each older version to the next; 0 is an empty database."""
 
 

@@ -66,7 +66,10 @@ CHATS = StoredTable(
     ("user", "workspace", "name"),
     "body",
 )
-TABLES = (TASKS, EVENTS, MESSAGES, INBOX, PUSHES, CHATS)
+SESSIONS = StoredTable(
+    "sessions", ("user", "context", "name", "title", "archived", "changed"), ("user", "context"), "name"
+)
+TABLES = (TASKS, EVENTS, MESSAGES, INBOX, PUSHES, CHATS, SESSIONS)
 """All of them, in the order in which they are copied."""
 
 

@@ -19,6 +19,7 @@ from isthmus.journal.port.task_changes import TaskChanges
 from isthmus.journal.port.task_rows import Lease, TaskRow
 from isthmus.journal.sql.pushes import SqlPushes
 from isthmus.journal.sql.rows import CANCELLATION, SQLITE, are_brief, encode_events
+from isthmus.journal.sql.sessions import SqlSessions
 from isthmus.journal.sql.task_writes import TaskWrite
 from isthmus.journal.sql.writes import SqlWrites
 from isthmus.journal.sql.written import Written
@@ -53,6 +54,7 @@ class SqliteJournal(SqliteReads, SqlWrites):
         self._pushes = SqlPushes(self.read, self.write_rows, clock, SQLITE)
         self.pushes = self._pushes
         self.chats = SqliteChats(self._writer, self.read, self.write_rows, clock)
+        self.sessions = SqlSessions(self.read, self.write_rows, clock, SQLITE)
         self.changes = TaskChanges()
         self.replicas = LocalReplicas()
         self.files = None

@@ -15,6 +15,7 @@ from isthmus.journal.port.removed_tokens import BODIES, FORGET, NOTE, TYPES, Use
 from isthmus.journal.sql.reads import RowReader
 from isthmus.journal.sql.removal import ENDED, MARK, WAITING, SqlRemoval
 from isthmus.journal.sql.rows import DELETED, SQLITE
+from isthmus.journal.sql.sessions import DROP_NOTE, KEEP_TITLE, SESSION_OF
 from isthmus.journal.sqlite.schema import empty_log, open_reader
 from isthmus.journal.sqlite.writer import GroupWriter
 
@@ -24,6 +25,8 @@ T = TypeVar("T")
 def _mark(connection: sqlite3.Connection, task_id: str, states: Sequence[TaskState], begun: int) -> bool:
     """Mark a task at rest in one of these states; return whether there was one. ``begun`` is when the day began."""
     user = connection.execute("SELECT user FROM tasks WHERE id = ?", (task_id,)).fetchone()
+    session = connection.execute(SESSION_OF, (task_id,)).fetchone()
+    connection.execute(KEEP_TITLE, (task_id, task_id, DELETED))
     found = connection.execute(
         "UPDATE tasks SET id = ? || id, context = ? || id, state = ?, workspace = '', title = '',"
         " \"user\" = '', pending = '[]', error = NULL, reason = NULL"
@@ -38,6 +41,8 @@ def _mark(connection: sqlite3.Connection, task_id: str, states: Sequence[TaskSta
     connection.execute("DELETE FROM inbox WHERE task = ?", found)
     connection.execute("DELETE FROM pushes WHERE task = ?", found)
     connection.execute("DELETE FROM messages WHERE task = ?", found)
+    if session is not None:
+        connection.execute(DROP_NOTE, session)
     return True
 
 

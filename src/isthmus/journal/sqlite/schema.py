@@ -17,7 +17,7 @@ from isthmus.journal.port.base import JournalError
 log = logging.getLogger(__name__)
 
 APPLICATION_ID = 0x49535448  # "ISTH"
-VERSION = 11
+VERSION = 12
 INCOMPLETE = 2**31 - 1
 """Version of a file while another journal is copied into it: every program takes it for a newer one's."""
 BUSY_SECONDS = 5.0
@@ -144,6 +144,19 @@ CREATE INDEX tasks_at_work ON tasks (user) WHERE state IN ('submitted', 'working
 """Number of a user's tasks at work below which a waiting one may start, and an index of the tasks at work."""
 _REMOVED_COSTS = "ALTER TABLE removed_tokens ADD COLUMN cost INTEGER NOT NULL DEFAULT 0;"
 """Cost of each removed task in picodollars."""
+_SESSIONS = """
+CREATE TABLE sessions (
+    user TEXT NOT NULL,
+    context TEXT NOT NULL,
+    name TEXT NOT NULL DEFAULT '',
+    title TEXT NOT NULL DEFAULT '',
+    archived REAL,
+    changed REAL NOT NULL,
+    PRIMARY KEY (user, context)
+) WITHOUT ROWID;
+CREATE INDEX sessions_by_change ON sessions (user, changed);
+"""
+"""Table of the sessions that have a name, are in the archive, or lost their first task."""
 _UPGRADES = {
     1: """
 ALTER TABLE tasks ADD COLUMN user TEXT NOT NULL DEFAULT '';
@@ -167,9 +180,13 @@ CREATE INDEX tasks_by_parent ON tasks (parent) WHERE parent <> '';
     8: _REMOVED_TOKENS,
     9: _RUNNING_LIMITS,
     10: _REMOVED_COSTS,
+    11: _SESSIONS,
 }
 """Statements that upgrade the tables of each older version to the next; rows stay."""
-_NEWEST = (_TABLES, _PUSHES, _MESSAGES, _INBOX_TYPES, _CHATS, _QUEUE, _REMOVED_TOKENS, _RUNNING_LIMITS, _REMOVED_COSTS)
+_NEWEST = (
+    *(_TABLES, _PUSHES, _MESSAGES, _INBOX_TYPES, _CHATS, _QUEUE, _REMOVED_TOKENS, _RUNNING_LIMITS, _REMOVED_COSTS),
+    _SESSIONS,
+)
 """Statements that make the tables of this version."""
 
 

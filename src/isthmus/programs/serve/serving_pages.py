@@ -73,9 +73,11 @@ def watch_journal(pages: "WorkbenchPages", engine: "Engine", rule: "WorkspaceRul
     """Let the pages show changes and the history of the engine's tasks."""
     from isthmus.web.changes import ChangeFeed
     from isthmus.web.history import HistorySearch
+    from isthmus.web.sessions import SessionsApi
 
     pages.changes = ChangeFeed(engine.journal)
     pages.history = HistorySearch(engine.journal, lambda: rule.resolved_roots)
+    pages.sessions = SessionsApi(engine.journal, pages.agent, lambda: rule.resolved_roots)
 
 
 def table_of(users: "UsersFile | None", pages: "WorkbenchPages | None") -> "Callable[[], UserTable] | None":
