@@ -182,7 +182,7 @@ class _Follower:
         self.waits += 1
         if self.waits == 1:
             self.path.write_text(NEW)
-        await asyncio.sleep(seconds)
+        await asyncio.sleep(seconds)  # delay: the pause of the look itself
 
     async def lines(self) -> list[tuple[list[str], list[str]]]:
         """Return what an agent changed."""
