@@ -262,6 +262,16 @@ def test_the_summary_request_fits_its_window(turns: int, window: int) -> None:
     assert messages_tokens(request.messages) < window
 
 
+@pytest.mark.parametrize(("tokens", "is_behind"), [(8_000, True), (8_600, False)])
+async def test_a_small_window_keeps_room_for_a_summary_behind_the_conversation(tokens: int, is_behind: bool) -> None:
+    session = session_of(*turn(1), Prompt("p", "more"), reply(Text("said"), tokens=tokens))
+    model = Author("what was done")
+    request = ModelRequest("You are a test.", tuple(session.messages))
+    await compact(collecting_turn(session, []), model, 10_000, request)
+    (asked,) = model.asked
+    assert (asked.system == request.system) is is_behind
+
+
 async def test_restoring_to_before_a_compaction_brings_the_whole_conversation_back() -> None:
     session = session_of(*turn(1), *turn(2), Prompt("p", "edit it"), reply(ToolRequest("edit", "replace", {})))
     before = list(session.messages[:-1])

@@ -40,7 +40,7 @@ SUMMARY_ROOM = 32_000
 """Maximum size in tokens of the answer with a summary, which most models share with their thoughts."""
 SUMMARY_SHARE = 0.25
 """Maximum share of the context window for that answer."""
-LEAST_SHARE = 0.1
+LEAST_SHARE = 0.15
 """Share of the context window that must be left for a summary behind the conversation, if SUMMARY_TOKENS are more."""
 TRANSCRIPT_SHARE = 0.6
 """Maximum share of the context window for the transcript to be summarised."""
