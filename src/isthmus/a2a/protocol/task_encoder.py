@@ -24,7 +24,7 @@ from typing_extensions import override
 
 from isthmus.a2a.protocol.text_questions import question_text
 from isthmus.a2a.wire import JsonDict, StreamEncoder
-from isthmus.client import US_DOLLARS, Delivery, HistoryMessage, TaskSnapshot
+from isthmus.client import Delivery, HistoryMessage, TaskSnapshot
 from isthmus.development_tool import DevelopmentToolEventKind, ToolCall
 from isthmus.encoding.codec import to_json
 from isthmus.events import (
@@ -42,6 +42,7 @@ from isthmus.events import (
     ToolCallUpdate,
 )
 from isthmus.internal_events import Checkpoint, Compacted, InternalEvent, ModelReply, ModelUsed
+from isthmus.session_status import US_DOLLARS
 from isthmus.task_view import ModelUsage
 from isthmus.text.money import in_dollars
 from isthmus.text.visible import without_control_characters

@@ -13,8 +13,8 @@ from typing import Any, TypeAlias
 
 from isthmus.agent.approval.free_options import changes_files
 from isthmus.agent.approval.shell_command import ShellAnalysis, SimpleCommand, analyse
-from isthmus.client import APPROVAL_REQUIRED
 from isthmus.development_tool import ConfirmationOption, McpDetails
+from isthmus.questions import APPROVAL_REQUIRED
 from isthmus.record import record
 from isthmus.sandbox.guarded_paths import effect_of
 from isthmus.tools.port.base import ToolKind

@@ -46,7 +46,6 @@ from isthmus.agent.hooks.verdicts import Verdict
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.session.open_call import OpenCall
 from isthmus.agent.session.turn import AgentTurn
-from isthmus.client import LOOP_QUESTION
 from isthmus.development_tool import (
     ConfirmationRequest,
     ErrorDetails,
@@ -58,6 +57,7 @@ from isthmus.development_tool import (
 from isthmus.events import TaskState, ToolCallUpdate
 from isthmus.internal_events import FilesSeen, ToolResultRecorded
 from isthmus.models.port.base import ChatModel
+from isthmus.questions import LOOP_QUESTION
 from isthmus.settings.rules.rule_decision import RuleDecision
 from isthmus.tools.port.base import (
     Approved,
