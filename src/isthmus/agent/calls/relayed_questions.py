@@ -7,7 +7,7 @@ another process. The model does not see it.
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from isthmus.agent.approval.policy import CANCEL
+from isthmus.agent.approval.grants import CANCEL
 from isthmus.agent.calls.events import CANCELLED_CATEGORY
 from isthmus.agent.session.open_call import OpenCall
 from isthmus.agent.session.session import Session

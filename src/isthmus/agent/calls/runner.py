@@ -10,18 +10,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import assert_never
 
+from isthmus.agent.approval.grants import CANCEL, PROCEED_ALWAYS_AND_SAVE
 from isthmus.agent.approval.kept_approvals import SessionApprovals
 from isthmus.agent.approval.outside_reads import details_of
-from isthmus.agent.approval.policy import (
-    CANCEL,
-    DENIED,
-    PROCEED_ALWAYS_AND_SAVE,
-    Allow,
-    ApprovalRequired,
-    AskedEachTime,
-    Decision,
-    Deny,
-)
+from isthmus.agent.approval.policy import DENIED, Allow, ApprovalRequired, AskedEachTime, Decision, Deny
 from isthmus.agent.calls.call_decisions import CallDecisions
 from isthmus.agent.calls.call_hooks import CallHooks
 from isthmus.agent.calls.events import (

@@ -7,7 +7,7 @@ durable and any client can answer it.
 import uuid
 from dataclasses import replace
 
-from isthmus.agent.approval.policy import CANCEL, PROCEED_ONCE
+from isthmus.agent.approval.grants import CANCEL, PROCEED_ONCE
 from isthmus.agent.calls.events import cancelled_call
 from isthmus.agent.session.open_call import OpenCall
 from isthmus.agent.session.turn import AgentTurn
