@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from isthmus.agent.approval.policy import ApprovalMode, Policy, ServerGrant, ToolGrant
+from isthmus.agent.approval.grants import ServerGrant, ToolGrant
+from isthmus.agent.approval.policy import ApprovalMode, Policy
 from isthmus.agent.approval.session_policy import SettingsRule
 from isthmus.checkpoints.base import CheckpointError, CheckpointFor
 from isthmus.checkpoints.store import CheckpointStore

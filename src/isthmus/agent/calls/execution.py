@@ -28,7 +28,6 @@ from isthmus.agent.hooks.refusal import RefusedByHookError
 from isthmus.agent.resources import ModelSource
 from isthmus.agent.session.turn import AgentTurn
 from isthmus.checkpoints.base import CheckpointError, CheckpointFor, Checkpoints
-from isthmus.client import APPROVAL_REQUIRED, ASKED_IN, QUESTION_MARK
 from isthmus.development_tool import (
     ConfirmationRequest,
     ErrorDetails,
@@ -42,6 +41,7 @@ from isthmus.development_tool import (
 from isthmus.events import AgentEvent, ToolCallUpdate
 from isthmus.internal_events import Checkpoint, FilesSeen, ModelUsed, SeenText, ToolResultRecorded, ToolsLoaded
 from isthmus.models.port.base import Done, Finish, Message, ModelError, ModelRequest, Text, text_of
+from isthmus.questions import APPROVAL_REQUIRED, ASKED_IN, QUESTION_MARK
 from isthmus.text.visible import with_ellipsis
 from isthmus.tools.port.base import (
     Approved,

@@ -9,7 +9,8 @@ from functools import partial
 
 from isthmus.agent.approval.policy_rules import rules_for
 from isthmus.agent.calls.model_reply import RepeatedTextError, ReplyStream
-from isthmus.agent.calls.runner import CallRunner, CallServices
+from isthmus.agent.calls.runner import CallRunner
+from isthmus.agent.calls.services import CallServices
 from isthmus.agent.calls.suspended_calls import SuspendedCalls
 from isthmus.agent.coding.fallback import FallbackModels
 from isthmus.agent.coding.loop_guard import LoopGuard

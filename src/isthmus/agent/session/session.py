@@ -16,7 +16,7 @@ from isthmus.agent.session.loops import CallLoops
 from isthmus.agent.session.open_calls import OpenCalls
 from isthmus.agent.session.prompt_prefix import PromptPrefix
 from isthmus.agent.session.statistics import Statistics
-from isthmus.client import LOOP_QUESTION, OFFLINE
+from isthmus.client import OFFLINE
 from isthmus.development_tool import (
     AgentSettings,
     ToolCall,
@@ -77,6 +77,7 @@ from isthmus.models.port.base import (
     requests_of,
 )
 from isthmus.models.port.message import message_from_json
+from isthmus.questions import LOOP_QUESTION
 
 ReadSession: TypeAlias = "Callable[[], Awaitable[Session]]"
 """Reads a session with all its events, when it is needed."""

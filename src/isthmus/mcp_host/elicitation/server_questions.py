@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from isthmus.client import ELICITATION, SAMPLING
 from isthmus.development_tool import ConfirmationOption, FileDiff, GenericDetails
 from isthmus.encoding.codec import JsonObject
 from isthmus.forms.form import Form, quoted
 from isthmus.forms.requested_schema import REQUESTED_SCHEMA, requested_schema
 from isthmus.mcp_host.elicitation.page_address import host_of
+from isthmus.questions import ELICITATION, SAMPLING
 from isthmus.record import record
 from isthmus.tools.port.user_question import UserQuestion
 
