@@ -282,7 +282,9 @@ export class FormCard extends AnswerCard {
           this.hasMenu = !this.hasMenu;
         }}
       >
-        …
+        <svg class="i" viewBox="0 0 16 16" aria-hidden="true">
+          <path d="M3.5 8h0M8 8h0M12.5 8h0" stroke-width="2.2" />
+        </svg>
       </button>
       ${this.hasMenu ? html`<div class="form-menu">${cancel}</div>` : nothing}
     </div>`;
