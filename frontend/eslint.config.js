@@ -4,11 +4,31 @@ import litA11y from "eslint-plugin-lit-a11y";
 import { defineConfig } from "eslint/config";
 import typescript from "typescript-eslint";
 
+const NEVER_HTML = "expected a template of Lit: text from elsewhere never becomes HTML";
+
 export default defineConfig(
   js.configs.recommended,
   typescript.configs.recommendedTypeChecked,
   lit["flat/recommended"],
-  litA11y.configs["flat/recommended"] ?? litA11y.configs.recommended,
-  { languageOptions: { parserOptions: { projectService: true } } },
-  { rules: { "one-var": ["error", "never"] } },
+  litA11y.configs.recommended,
+  {
+    languageOptions: { parserOptions: { projectService: true } },
+    linterOptions: { reportUnusedDisableDirectives: "error" },
+    rules: {
+      "no-restricted-syntax": [
+        "error",
+        { selector: "MemberExpression[property.name=/^(inner|outer)HTML$/]", message: NEVER_HTML },
+        { selector: "Identifier[name=/^unsafe(HTML|SVG|MathML|Static)$/]", message: NEVER_HTML },
+      ],
+      "one-var": ["error", "never"],
+      eqeqeq: ["error", "always", { null: "ignore" }],
+      // Listeners may read a variable before it has its value.
+      "prefer-const": ["error", { ignoreReadBeforeAssign: true }],
+      // Lit calls the listeners of a template with its element as `this`.
+      "@typescript-eslint/unbound-method": "off",
+      "@typescript-eslint/no-unused-vars": ["error", { argsIgnorePattern: "^_", varsIgnorePattern: "^_" }],
+    },
+  },
+  // The configuration of tools is no part of the project of TypeScript.
+  { files: ["*.js", "*.ts"], extends: [typescript.configs.disableTypeChecked] },
 );

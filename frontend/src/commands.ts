@@ -36,8 +36,6 @@ export async function execute(path: string[], args: string, workspace: string): 
   const { result } = value;
   const id = result?.execution_id ?? result?.executionId;
   if (typeof id === "string" && id && !/FAILED_TO_START/.test(String(result?.status))) return id;
-  throw new ApiError(
-    response.ok ? 400 : response.status,
-    String(result?.message ?? value.error?.message ?? response.statusText),
-  );
+  const reason = typeof result?.message === "string" ? result.message : value.error?.message;
+  throw new ApiError(response.ok ? 400 : response.status, reason ?? response.statusText);
 }

@@ -49,7 +49,10 @@ export class KeptCalls {
       oldest.item.fetched = oldest.seq;
       oldest.item.call = withoutResult(oldest.item.call);
     }
-    if (this.#first > 1000) (this.#kept.splice(0, this.#first), (this.#first = 0));
+    if (this.#first > 1000) {
+      this.#kept.splice(0, this.#first);
+      this.#first = 0;
+    }
   }
 }
 

@@ -1,5 +1,8 @@
 // Text that strangers wrote, so that it hides nothing: control, direction and invisible characters become visible.
 
+// Single characters that do not show, also those that combine with others, are what these expressions look for.
+/* eslint-disable no-control-regex, no-misleading-character-class */
+
 const HIDDEN =
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ufeff\uffa0\ufff0-\ufffb]|[\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]/gu;
 

@@ -62,8 +62,7 @@ export async function api<T>(method: string, name: string, body?: unknown): Prom
     throw new ApiError(0, "");
   }
   const value = (await response.json().catch(() => ({}))) as T & { error?: string };
-  if (!response.ok)
-    throw new ApiError(response.status, value.error ?? response.statusText, value as Record<string, unknown>);
+  if (!response.ok) throw new ApiError(response.status, value.error ?? response.statusText, value);
   return value;
 }
 

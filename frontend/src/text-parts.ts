@@ -26,6 +26,7 @@ export class GrowingText {
   /** Add text; return the parts that follow this one, and with them the text that grows from now on. */
   add(text: string): { parts: TextPart[]; growing: GrowingText } {
     const parts: TextPart[] = [];
+    // eslint-disable-next-line @typescript-eslint/no-this-alias -- the part that grows changes
     let growing: GrowingText = this;
     // Piece by piece, so that a text of many megabytes is not copied again for each part of it.
     for (let at = 0; at < text.length; at += PART) {

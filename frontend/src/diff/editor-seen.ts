@@ -2,7 +2,7 @@
 
 import { getChunks } from "@codemirror/merge";
 import { MapMode, RangeSet, RangeValue, StateEffect, StateField, type Text, Transaction } from "@codemirror/state";
-import { BlockType, type EditorView } from "@codemirror/view";
+import { type BlockInfo, BlockType, type EditorView } from "@codemirror/view";
 import { linesIn } from "./diff-hunks.ts";
 import { parentOf, scrollerOf, windowOf } from "./on-screen.ts";
 import { type Stretch, firstUnseen, isWhole, slackOf, withStretch } from "./seen-parts.ts";
@@ -21,7 +21,7 @@ export const seenLines = StateField.define<RangeSet<Seen>>({
   create: () => RangeSet.empty,
   update(lines, transaction) {
     let now = lines;
-    let doc = transaction.newDoc;
+    const doc = transaction.newDoc;
     const add = (positions: readonly number[]): void => {
       now = now.update({ add: positions.filter((at) => !has(now, at)).map((at) => SEEN.range(at)), sort: true });
     };
@@ -151,7 +151,7 @@ export class EditorSeen {
     };
     for (const view of this.left ? [this.left, this.right] : [this.right]) {
       for (const block of view.viewportLineBlocks) {
-        const text = Array.isArray(block.type) ? block.type.find((one) => one.type === BlockType.Text) : block;
+        const text = textBlock(block);
         if (!text) continue;
         const { number, from } = view.state.doc.lineAt(text.from);
         const at = view.documentTop + text.top;
@@ -213,8 +213,8 @@ export class EditorSeen {
     scrollTo(view, position);
     requestAnimationFrame(() => {
       const block = view.lineBlockAt(position);
-      const text = Array.isArray(block.type) ? block.type.find((one) => one.type === BlockType.Text) : block;
-      this.#scrollTo(view.documentTop + (text ?? block).top + from * (text ?? block).height);
+      const { top, height } = textBlock(block) ?? block;
+      this.#scrollTo(view.documentTop + top + from * height);
     });
   }
 
@@ -224,4 +224,9 @@ export class EditorSeen {
     const scroller = scrollerOf(parentOf(this.parent) ?? this.parent);
     scroller.scrollBy(0, at - top - Math.min(20, (bottom - top) / 4));
   }
+}
+
+/** Return the text of a line among what is drawn above and below it; undefined if the line has none. */
+function textBlock(block: BlockInfo): BlockInfo | undefined {
+  return typeof block.type === "number" ? block : block.type.find((one) => one.type === BlockType.Text);
 }

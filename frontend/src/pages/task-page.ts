@@ -100,7 +100,7 @@ export class TaskPage extends PageElement {
   }
 
   #reader(): SessionReader {
-    const page = this;
+    const hasQueued = () => !!this.#queue?.messages.length;
     return {
       came: () => this.#draw(),
       turned: () => this.requestUpdate(),
@@ -115,7 +115,7 @@ export class TaskPage extends PageElement {
         );
       },
       get mustSeeEnd() {
-        return !!page.#queue?.messages.length;
+        return hasQueued();
       },
     };
   }

@@ -105,7 +105,7 @@ export class ModelPick extends PageElement {
   #ask(): void {
     const sought = this.#sought;
     this.isAsking = true;
-    complete(COMMAND + sought, this.contextId, this.workspace)
+    void complete(COMMAND + sought, this.contextId, this.workspace)
       .then(
         (found) => found.filter(({ line }) => line.startsWith(COMMAND)),
         () => [],

@@ -147,6 +147,8 @@ export class WrittenFileElement extends PageElement {
         </div>`;
       });
     const notes = [...aboutOf(hunk, diff), ...(lacksNewline ? [t("noNewline")] : [])];
+    // By keys a hunk is reached by the focus.
+    // eslint-disable-next-line lit-a11y/click-events-have-key-events
     return html`<div
       class="both hunk ${back ? "back" : ""} ${key === this.current ? "on" : ""}"
       role="group"
