@@ -341,7 +341,7 @@ export class FormCard extends AnswerCard {
 
   async #send(): Promise<void> {
     const form = this.#form;
-    if (!form || !this.isReady || this.unseen) return;
+    if (!form || this.isOver || this.sending) return;
     const { toMend } = progressOf(form, this.answers, this.#open);
     if (toMend.length) {
       this.left = new Set([...this.left, ...toMend.map((field) => field.key)]);
@@ -349,6 +349,7 @@ export class FormCard extends AnswerCard {
       this.#go(toMend[0]);
       return;
     }
+    if (!this.isReady || this.unseen) return;
     const [url] = form.urls;
     if (form.is === "page" && !form.opensBrowser && url && /^https?:/.test(url))
       window.open(url, "_blank", "noopener,noreferrer");
