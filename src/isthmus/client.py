@@ -28,7 +28,7 @@ SAMPLING = "sampling"
 QUESTION_MARK = "?"
 """Separator in the id of a question: the id of the call that asks, this mark, and a number or another call's id."""
 ASKED_IN = "asked_in"
-"""Key, in the input parameters of such a question, of the tool name of the call that asks."""
+"""Key, in the input parameters of a question, of the tool name of the call that asks."""
 APPROVAL_REQUIRED = "approval_required"
 """Type of the error of a call that a user could have allowed, where no user can be asked."""
 ACCEPTING_OPTIONS = ("proceed_once", "accept", "allow_once", "allow-once", "allow", "once", "approved", "yes")
