@@ -9,20 +9,15 @@ import { ApiError, type Session, api, forget, knowDevice, pair, takeCode, token 
 import { TaskStore } from "./store.ts";
 import { LANGUAGE, t } from "./words.ts";
 import { PageElement, followLink, go } from "./parts/base.ts";
-import "./pages/devices-page.ts";
-import "./pages/diff-page.ts";
-import "./pages/files-page.ts";
 import "./pages/history-page.ts";
 import "./pages/inbox-page.ts";
 import "./pages/new-page.ts";
-import "./pages/settings-page.ts";
-import "./pages/tools-page.ts";
 import "./pages/task-page.ts";
-import "./pages/written-page.ts";
 import "./styles/tokens.css";
 import "./styles/workbench.css";
 import "./styles/written.css";
 import { hasLetters, isForPage, setLetters, watchKeys } from "./keys.ts";
+import { loadPage } from "./later-pages.ts";
 import { PAGE, enterPage } from "./place.ts";
 
 enterPage();
@@ -235,6 +230,7 @@ export class Workbench extends PageElement {
         : compared
           ? "diff"
           : (/^(new|history|devices|tools|settings|files)$/.exec(path)?.[1] ?? "inbox");
+    loadPage(page);
     const link = (path: string, name: string, words: string, symbol: Parameters<typeof icon>[0], badge = 0) =>
       html` <a href=${path} class=${page === name ? "on" : ""} aria-current=${page === name ? "page" : nothing}
         >${icon(symbol)}<span>${words}</span>${badge ? html`<span class="count" aria-label=${t("wait", badge)}>${badge}</span>` : nothing}</a
