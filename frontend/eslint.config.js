@@ -31,7 +31,7 @@ export default defineConfig(
   },
   // The configuration of tools is no part of the project of TypeScript.
   {
-    files: ["*.js", "*.ts"],
+    files: ["*.js", "*.ts", "dev/*.ts"],
     extends: [typescript.configs.disableTypeChecked],
     languageOptions: { globals: { URL: "readonly", console: "readonly", process: "readonly" } },
   },

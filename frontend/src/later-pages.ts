@@ -10,10 +10,23 @@ const PAGES: Readonly<Record<string, () => Promise<unknown>>> = {
 };
 
 const asked = new Set<string>();
+const come = new Set<string>();
 
-/** Load a page if it is one of them. Called for each drawing: without a connection it is asked for again. */
-export function loadPage(name: string): void {
-  if (asked.has(name)) return;
+/**
+ * Return whether a page is there. If not, load it, and call `then` when it has come. Called for each drawing: without a
+ * connection it is asked for again.
+ */
+export function loadPage(name: string, then: () => void): boolean {
+  const load = PAGES[name];
+  if (!load || come.has(name)) return true;
+  if (asked.has(name)) return false;
   asked.add(name);
-  PAGES[name]?.().catch(() => asked.delete(name));
+  load().then(
+    () => {
+      come.add(name);
+      then();
+    },
+    () => asked.delete(name),
+  );
+  return false;
 }

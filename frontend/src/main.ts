@@ -230,7 +230,8 @@ export class Workbench extends PageElement {
         : compared
           ? "diff"
           : (/^(new|history|devices|tools|settings|files)$/.exec(path)?.[1] ?? "inbox");
-    loadPage(page);
+    // An element that is drawn before its page has come would begin without what it shows.
+    const isHere = loadPage(page, () => this.requestUpdate());
     const link = (path: string, name: string, words: string, symbol: Parameters<typeof icon>[0], badge = 0) =>
       html` <a href=${path} class=${page === name ? "on" : ""} aria-current=${page === name ? "page" : nothing}
         >${icon(symbol)}<span>${words}</span>${badge ? html`<span class="count" aria-label=${t("wait", badge)}>${badge}</span>` : nothing}</a
@@ -269,43 +270,45 @@ export class Workbench extends PageElement {
           ${link(`${PAGE}devices`, "devices", session.user || t("devices"), "device")}
         </nav>
         ${
-          page === "inbox"
-            ? html`<isthmus-inbox
-                .store=${this.#store}
-                .reviews=${this.#reviews}
-                .now=${this.now}
-                .version=${this.version}
-              ></isthmus-inbox>`
-            : page === "history"
-              ? html`<isthmus-history
+          !isHere
+            ? html`<main class="pane surface span"><p class="empty" role="status">${t("connecting")}</p></main>`
+            : page === "inbox"
+              ? html`<isthmus-inbox
                   .store=${this.#store}
+                  .reviews=${this.#reviews}
                   .now=${this.now}
                   .version=${this.version}
-                ></isthmus-history>`
-              : page === "diff"
-                ? html`<isthmus-session-diff .taskId=${compared ?? ""}></isthmus-session-diff>`
-                : page === "written"
-                  ? html`<isthmus-written
-                      .companion=${written ?? ""}
-                      .reviews=${this.#reviews}
-                      .version=${this.version}
-                    ></isthmus-written>`
-                  : page === "files"
-                    ? html`<isthmus-files .reviews=${this.#reviews} .version=${this.version}></isthmus-files>`
-                    : page === "devices"
-                      ? html`<isthmus-devices .now=${this.now}></isthmus-devices>`
-                      : page === "tools"
-                        ? html`<isthmus-tools .session=${session}></isthmus-tools>`
-                        : page === "settings"
-                          ? html`<isthmus-settings></isthmus-settings>`
-                          : page === "new"
-                            ? html`<isthmus-new .store=${this.#store} .session=${session}></isthmus-new>`
-                            : html`<isthmus-task
-                                .taskId=${taskId ?? ""}
-                                .store=${this.#store}
-                                .now=${this.now}
-                                .storeVersion=${this.version}
-                              ></isthmus-task>`
+                ></isthmus-inbox>`
+              : page === "history"
+                ? html`<isthmus-history
+                    .store=${this.#store}
+                    .now=${this.now}
+                    .version=${this.version}
+                  ></isthmus-history>`
+                : page === "diff"
+                  ? html`<isthmus-session-diff .taskId=${compared ?? ""}></isthmus-session-diff>`
+                  : page === "written"
+                    ? html`<isthmus-written
+                        .companion=${written ?? ""}
+                        .reviews=${this.#reviews}
+                        .version=${this.version}
+                      ></isthmus-written>`
+                    : page === "files"
+                      ? html`<isthmus-files .reviews=${this.#reviews} .version=${this.version}></isthmus-files>`
+                      : page === "devices"
+                        ? html`<isthmus-devices .now=${this.now}></isthmus-devices>`
+                        : page === "tools"
+                          ? html`<isthmus-tools .session=${session}></isthmus-tools>`
+                          : page === "settings"
+                            ? html`<isthmus-settings></isthmus-settings>`
+                            : page === "new"
+                              ? html`<isthmus-new .store=${this.#store} .session=${session}></isthmus-new>`
+                              : html`<isthmus-task
+                                  .taskId=${taskId ?? ""}
+                                  .store=${this.#store}
+                                  .now=${this.now}
+                                  .storeVersion=${this.version}
+                                ></isthmus-task>`
         }
         <footer class="status">
           <span class="row" role="status"
