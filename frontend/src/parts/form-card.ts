@@ -270,7 +270,7 @@ export class FormCard extends AnswerCard {
             : t("send");
     return html`<div class="actions form-actions">
       <span class="form-count" id="unseen"
-        >${hasFaults ? this.#mend(progress.toMend) : html`${form.fields.length ? say("answeredOf", progress.answered, progress.all) : nothing}${progress.next ? html`<button class="form-next" @click=${() => this.#go(progress.next)}>${exactLine(progress.next.title, 60)} ${icon("next")}</button>` : nothing}`}</span
+        >${hasFaults ? this.#mend(progress.toMend) : html`${form.fields.length ? say("answeredOf", progress.answered, progress.all) : nothing}${progress.next ? html`<button class="form-next" @click=${() => this.#go(progress.next)}><span class="cut">${exactLine(progress.next.title, 60)}</span>${icon("next")}</button>` : nothing}`}</span
       >
       ${this.button(words, sendKey(), "primary", this.sending === "send", true, () => void this.#send(), "", progress.toMend.length > 0)}
       ${this.button(say("decline"), "n", "", this.sending === "decline", true, () => void this.#decline())}
