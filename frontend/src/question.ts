@@ -25,7 +25,8 @@ export function shownPath(path: string, workspace: string): string {
 
 /** Return whether a call asks the user to fill in a document: keys never send it as it came, and no answer to many does. */
 export function isForm(call: ToolCall): boolean {
-  return (call.tool_name === "ask_user" || call.tool_name === "elicitation") && diffOf(call) !== undefined;
+  const isAsked = call.tool_name === "ask_user" || call.tool_name === "elicitation";
+  return isAsked && call.confirmation_request?.file_edit_details !== undefined;
 }
 
 /** Return why a document with comments is not JSON; empty if it is. */

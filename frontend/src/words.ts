@@ -1,10 +1,11 @@
 // All texts of the page, in English and Chinese, from one table.
 
-const TABLE = {
+export const TABLE = {
   inbox: ["Inbox", "收件箱"],
   history: ["History", "历史"],
   devices: ["Devices", "设备"],
   tasks: ["Tasks", "任务"],
+  task: ["Task", "任务"],
   newTask: ["New task", "新任务"],
   wait: ["{0} wait", "{0} 项等待"],
   emptyInbox: ["Nothing waits for you.", "没有等待您处理的事项。"],
@@ -575,7 +576,6 @@ const TABLE = {
   trustRefuse: ["Don\u2019t allow it", "不允许"],
   // forms, in the list
   costs: ["Costs", "费用"],
-  comma: [", ", ","],
   goesToShort: ["goes to {0}", "发往 {0}"],
   opensHost: ["opens {0}", "打开 {0}"],
   openHost: ["Open {0}", "打开 {0}"],
@@ -593,7 +593,7 @@ const TABLE = {
   inSession: ["in", "位于"],
   waitsFor: ["waits {0}", "已等待 {0}"],
   waitsSince: ["waits", "正在等待"],
-  placeOf: ["{0} of {1}", "{0} / {1}"],
+  placeOf: ["{0} of {1}", "第 {0} 项,共 {1} 项"],
   andMore: ["and {0} more", "另有 {0} 个"],
   oneField: ["{0} field", "{0} 个字段"],
   countFields: ["{0} fields", "{0} 个字段"],
@@ -617,6 +617,9 @@ const COLUMN = (navigator.languages ?? [navigator.language])
   : 0;
 
 export const LANGUAGE = COLUMN ? "zh-CN" : "en";
+
+/** Stands between items of a list within a sentence. */
+export const COMMA = COLUMN ? "\uff0c" : ", ";
 
 /** Return a text of the page with its places filled. */
 export const t = textsOf(TABLE);

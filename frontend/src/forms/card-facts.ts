@@ -8,9 +8,12 @@ import { type FormWord, say } from "./words.ts";
 
 const NUMBERS: FormWord[] = ["theseTwo", "theseThree", "theseFour"];
 
-/** Return the whole message where the title is not all of it; otherwise nothing. */
+/** Return what the title does not say of the message: its further lines, or all of it if the title is cut. */
 export function messageOf(form: Form): string {
-  return exact(form.message.trim()) === titleOf(form) || form.is === "pages" ? "" : exact(form.message.trim());
+  const message = exact(form.message.trim());
+  const [line = "", ...rest] = message.split("\n");
+  if (form.is === "pages") return "";
+  return line.trim() === titleOf(form) ? rest.join("\n").trim() : message;
 }
 
 /** Return what kind of answer a field takes. */

@@ -2,7 +2,7 @@
 
 import { exactLine, visibleLine } from "../safe.ts";
 import type { TaskRow } from "../protocol.ts";
-import { type Word, t } from "../words.ts";
+import { COMMA, type Word, t } from "../words.ts";
 import type { Field, Form } from "./form.ts";
 
 /** Maximum number of characters of a title; a longer question is shown whole below it. */
@@ -52,7 +52,7 @@ function kindsOf(fields: readonly Field[]): string {
     yesNo ? t("countYesNo", yesNo) : "",
   ]
     .filter(Boolean)
-    .join(t("comma"));
+    .join(COMMA);
 }
 
 function plural(count: number, one: Word, more: Word): string {

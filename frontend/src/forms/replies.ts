@@ -1,15 +1,9 @@
 // The answers of a form, and what is sent for each of its calls. Pure.
 
+import type { Reply } from "../client.ts";
 import { isOnce, isRefusal } from "../options.ts";
 import type { ConfirmationOption, ToolCall } from "../protocol.ts";
 import { type Answer, type Answers, type Field, type Form, optionOf } from "./form.ts";
-
-/** What is sent for a call: an option of it, and the text that goes with it. */
-export interface Reply {
-  callId: string;
-  optionId: string;
-  content: string | undefined;
-}
 
 /** Return the answer of a field: what was chosen or typed, otherwise what the asker proposes. */
 export function answerOf(field: Field, answers: Answers): Answer {

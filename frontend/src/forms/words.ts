@@ -2,13 +2,13 @@
 
 import { textsOf } from "../words.ts";
 
-const TABLE = {
+export const TABLE = {
   goesToWord: ["Goes to", "发往"],
   opens: ["Opens", "打开"],
   address: ["Address", "地址"],
   askedBy: ["Asked by", "提问者"],
   theCall: ["the call", "调用"],
-  ofAgent: ["of {0}, {1}", "({0},{1})"],
+  ofAgent: ["of {0}, {1}", "由 {0} 发起,{1}"],
   notToModel: [", not to the model", ",不给模型"],
   agentAndModel: ["{0} and its model, {1}", "{0} 及其模型 {1}"],
   aProgram: [", a program on the server\u2019s machine", ",服务器所在机器上的程序"],
@@ -63,7 +63,6 @@ const TABLE = {
   tooManyChosen: ["Choose at most {0}.", "至多选择 {0} 项。"],
   notAccepted: ["Not accepted: {0}", "未被接受:{0}"],
   notTaken: ["Not sent: {0}", "未发送:{0}"],
-  noneTaken: ["Nothing was sent. {0}", "未发送任何内容。{0}"],
   sentHere: ["Sent", "已发送"],
   answeredElsewhereForm: ["Answered elsewhere", "已在别处回答"],
   keysOfForm: [

@@ -26,8 +26,9 @@ interface Item {
   open: ReadonlySet<string>;
   /** Who answered the calls of the question that wait no more, as far as that is known. */
   answers: ReadonlyMap<string, Answered>;
-  /** Whether it was answered on this page. */
+  /** Whether it was answered on this page, and whether that is still on its way. */
   isOwn?: boolean;
+  isSending?: boolean;
 }
 
 const keyOf = (question: Question): string => `${question.task.id}/${question.call.tool_call_id}`;
@@ -82,8 +83,11 @@ export class InboxPage extends PageElement {
     for (const item of this.#shown) {
       const found = waiting.get(item.key);
       if (!found && !item.isAnswered && (item.review || !item.isOwn) && item.key === this.chosen) this.#kept = item.key;
-      for (const id of item.open) if (!found?.open.has(id) && item.question) this.#askWho(item, item.question, id);
-      Object.assign(item, found ? { ...found, answers: item.answers } : { isAnswered: true, open: none.open });
+      const ended = found || !item.isSending ? [...item.open].filter((id) => !found?.open.has(id)) : [];
+      for (const id of ended) if (item.question) this.#askWho(item, item.question, id);
+      // While its answers are on their way a part of them may have arrived: it stays until all have.
+      if (found) Object.assign(item, { ...found, answers: item.answers });
+      else if (!item.isSending) Object.assign(item, { isAnswered: true, open: none.open });
     }
     const known = new Set(this.#shown.map((item) => item.key));
     const added = [...waiting].filter(([key]) => !known.has(key)).map(([, item]) => item);
@@ -192,7 +196,7 @@ export class InboxPage extends PageElement {
                         more: "",
                         answering: this.#answering,
                         failed: this.#failed,
-                        sent: () => this.store.refresh(),
+                        sent: () => this.#sent(chosen.key),
                       },
                       this,
                     )}`
@@ -209,14 +213,21 @@ export class InboxPage extends PageElement {
 
   #answering = (event: CustomEvent<string>): void => {
     const item = this.#shown.find((one) => one.key === event.detail);
-    if (item) item.isOwn = true;
+    if (item) item.isOwn = item.isSending = true;
   };
+
+  #sent(key: string): void {
+    const item = this.#shown.find((one) => one.key === key);
+    if (item) item.isSending = false;
+    this.requestUpdate();
+    this.store.refresh();
+  }
 
   /** An own answer came too late, or did not arrive: who was first is shown. */
   #failed = (event: CustomEvent<string>): void => {
     const item = this.#shown.find((one) => one.key === event.detail);
     if (!item) return;
-    item.isOwn = false;
+    item.isOwn = item.isSending = false;
     if (item.isAnswered) this.chosen = this.#kept = item.key;
     this.requestUpdate();
   };

@@ -71,7 +71,8 @@ function phoneHead(form: Form, question: Question, agent: string, waits: string)
         ? t("countQuestions", count)
         : t("questionOfAgent");
   const place = [form.server ? t("mcpServer") : agent, sessionOf(question), waits].filter(Boolean).join(" \u00b7 ");
-  return html`<span class="phone-head"
-    ><b class="cut">${title}</b><span class="xs t3 cut" dir="auto">${place}</span></span
-  >`;
+  return html`<div class="phone-head">
+    <h1 class="cut">${title}</h1>
+    <span class="xs t3 cut" dir="auto">${place}</span>
+  </div>`;
 }

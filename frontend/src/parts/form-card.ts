@@ -1,11 +1,11 @@
 import { html, nothing } from "lit";
 import { customElement, property, state } from "lit/decorators.js";
-import { type Answered, answer, tell } from "../client.ts";
+import { type Answered, type Reply, answerAll, tell } from "../client.ts";
 import { faultOf, progressOf } from "../forms/checks.ts";
 import { type Answer, type Answers, type Field, type Form, formOf } from "../forms/form.ts";
 import { coversOf, hintOf, messageOf } from "../forms/card-facts.ts";
 import { titleOf } from "../forms/form-facts.ts";
-import { answerOf, cancelOf, declineOf, type Reply, repliesOf } from "../forms/replies.ts";
+import { answerOf, cancelOf, declineOf, repliesOf } from "../forms/replies.ts";
 import { say } from "../forms/words.ts";
 import "../styles/forms.css";
 import { FormDrafts } from "../forms/form-drafts.ts";
@@ -15,7 +15,8 @@ import { isLongText } from "../diff/change-size.ts";
 import type { TaskRow, ToolCall } from "../protocol.ts";
 import { exact, exactLine, visibleLine } from "../safe.ts";
 import { problemOf } from "../sending.ts";
-import { clock, t } from "../words.ts";
+import { ApiError } from "../session.ts";
+import { COMMA, clock, t } from "../words.ts";
 import { AnswerCard } from "./answer-card.ts";
 import { FAULT, type FieldState, fieldRows } from "./form-fields.ts";
 
@@ -211,7 +212,7 @@ export class FormCard extends AnswerCard {
   #goesTo(form: Form) {
     if (form.is === "questions")
       return html`${say("goesToWord")} ${this.model ? say("agentAndModel", this.agent, this.model) : this.agent}`;
-    if (form.is === "page" || form.is === "pages") return html`${this.#place(form)}${t("comma")}${say("staysThere")}`;
+    if (form.is === "page" || form.is === "pages") return html`${this.#place(form)}${COMMA}${say("staysThere")}`;
     return html`${say("goesToWord")} ${this.#place(form)}${form.server ? say("notToModel") : nothing}`;
   }
 
@@ -229,7 +230,7 @@ export class FormCard extends AnswerCard {
         ? this.model
           ? say("agentAndModel", this.agent, this.model)
           : this.agent
-        : html`${this.#place(form)}${isPage ? html`${t("comma")}${say("staysThere")}` : form.server ? say("notToModel") : nothing}`;
+        : html`${this.#place(form)}${isPage ? html`${COMMA}${say("staysThere")}` : form.server ? say("notToModel") : nothing}`;
     return html`<dl class="facts">
       ${
         isPage
@@ -269,7 +270,7 @@ export class FormCard extends AnswerCard {
             : t("send");
     return html`<div class="actions form-actions">
       <span class="form-count" id="unseen"
-        >${hasFaults ? this.#mend(progress.toMend) : html`${form.fields.length ? say("answeredOf", progress.answered, progress.all) : nothing}${progress.next ? html`<button class="form-next" @click=${() => this.#go(progress.next)}>${exactLine(progress.next.title, 60)} ${icon("next")}</button>` : nothing}`}</span
+        >${hasFaults ? this.#mend(progress.toMend) : html`${form.fields.length ? say("answeredOf", progress.answered, progress.all) : nothing}${progress.next ? html`<button class="form-next" @click=${() => this.#go(progress.next)}><span class="cut">${exactLine(progress.next.title, 60)}</span>${icon("next")}</button>` : nothing}`}</span
       >
       ${this.button(words, sendKey(), "primary", this.sending === "send", true, () => void this.#send(), "", progress.toMend.length > 0)}
       ${this.button(say("decline"), "n", "", this.sending === "decline", true, () => void this.#decline())}
@@ -282,7 +283,9 @@ export class FormCard extends AnswerCard {
           this.hasMenu = !this.hasMenu;
         }}
       >
-        …
+        <svg class="i" viewBox="0 0 16 16" aria-hidden="true">
+          <path d="M3.5 8h0M8 8h0M12.5 8h0" stroke-width="2.2" />
+        </svg>
       </button>
       ${this.hasMenu ? html`<div class="form-menu">${cancel}</div>` : nothing}
     </div>`;
@@ -338,7 +341,7 @@ export class FormCard extends AnswerCard {
 
   async #send(): Promise<void> {
     const form = this.#form;
-    if (!form || !this.isReady || this.unseen) return;
+    if (!form || this.isOver || this.sending) return;
     const { toMend } = progressOf(form, this.answers, this.#open);
     if (toMend.length) {
       this.left = new Set([...this.left, ...toMend.map((field) => field.key)]);
@@ -346,6 +349,7 @@ export class FormCard extends AnswerCard {
       this.#go(toMend[0]);
       return;
     }
+    if (!this.isReady || this.unseen) return;
     const [url] = form.urls;
     if (form.is === "page" && !form.opensBrowser && url && /^https?:/.test(url))
       window.open(url, "_blank", "noopener,noreferrer");
@@ -376,7 +380,7 @@ export class FormCard extends AnswerCard {
     }
   }
 
-  /** Send each answer for its call. What is refused says so at its field; the others count all the same. */
+  /** Send the answers: together, and each for its call if one of them is refused, so that the others count. */
   async #post(name: string, replies: readonly Reply[]): Promise<void> {
     if (!this.isReady) return;
     const subject = this.subject;
@@ -385,27 +389,35 @@ export class FormCard extends AnswerCard {
     this.problem = "";
     this.refused = new Map();
     this.#announce("answering");
+    const sent = new Set<string>();
+    const refused = new Map<string, string>();
     let row: TaskRow | undefined;
-    let failure = "";
-    for (const { callId, optionId, content } of replies) {
+    let failure: unknown;
+    const attempts = replies.length > 1 ? [replies, ...replies.map((reply) => [reply])] : [replies];
+    for (const attempt of attempts) {
       try {
-        row = await answer(this.taskId, callId, optionId, content);
-        if (subject !== this.subject) continue;
-        this.sent = new Set([...this.sent, callId]);
-        DRAFTS.sent(this.taskId, form, callId);
+        row = await answerAll(this.taskId, attempt);
+        for (const { callId } of attempt) sent.add(callId);
+        if (attempt === replies) break;
       } catch (error) {
-        failure = problemOf(error);
-        if (subject === this.subject) this.refused = new Map(this.refused).set(callId, failure);
+        failure = error;
+        // Without the server nothing more is tried: nobody knows what has arrived.
+        if (!(error instanceof ApiError) || error.status === 0) break;
+        if (attempt.length === 1 && attempt[0]) refused.set(attempt[0].callId, problemOf(error));
       }
     }
+    for (const callId of sent) DRAFTS.sent(this.taskId, form, callId);
     if (subject !== this.subject) return;
-    if (row && !failure) this.#finish(row);
-    else {
-      this.sending = "";
-      this.problem = this.sent.size || replies.length === 1 ? failure : say("noneTaken", failure);
-      if (row) this.dispatchEvent(new CustomEvent("sent", { detail: row, bubbles: true, composed: true }));
-      this.#announce("failed");
+    this.sent = new Set([...this.sent, ...sent]);
+    if (row && sent.size === replies.length) {
+      this.#finish(row);
+      return;
     }
+    this.sending = "";
+    this.refused = refused;
+    this.problem = problemOf(failure);
+    if (row) this.dispatchEvent(new CustomEvent("sent", { detail: row, bubbles: true, composed: true }));
+    this.#announce("failed");
   }
 
   #finish(row: TaskRow): void {

@@ -68,8 +68,10 @@ function drawn(field: Field, at: number, state: FieldState) {
   const head =
     at === 0
       ? html`<span class="vh">${title}</span>`
-      : html`<span class="fq-title" dir="auto">${title}</span>
-          <span class="fq-hint ${isKnown ? "narrow-hint" : ""}">${hint}</span>`;
+      : html`<span class="fq-head"
+          ><span class="fq-title" dir="auto">${title}</span>
+          <span class="fq-hint ${isKnown ? "narrow-hint" : ""}">${hint}</span></span
+        >`;
   const about = field.about ? html`<p class="fq-about" id="${id}-about" dir="auto">${exact(field.about)}</p>` : nothing;
   const below = html`${state.fault ? html`<p class="fq-fault" id="${id}-fault">${FAULT}${state.fault}</p>` : nothing}
   ${state.note ? html`<p class="fq-note" id="${id}-note" dir="auto">${state.note}</p>` : nothing}`;
@@ -106,7 +108,7 @@ function options(field: Field, id: string, state: FieldState) {
     (isSeveral && field.choices.every((choice) => !choice.about && choice.title.length <= SHORT) && !answer.isOwn);
   const hasKeys = field.kind === "choice";
   const key = (at: number) =>
-    hasKeys && at < 9 ? html`<kbd class=${state.hasKeys ? "" : "faint"}>${at + 1}</kbd>` : nothing;
+    hasKeys && at < 9 ? html`<kbd aria-hidden="true" class=${state.hasKeys ? "" : "faint"}>${at + 1}</kbd>` : nothing;
   const rows = field.choices.map((choice, at) => {
     const isOn = answer.chosen.includes(choice.value) && (isSeveral || !answer.isOwn);
     const title = field.kind === "boolean" ? say(choice.value === "yes" ? "yes" : "no") : exactLine(choice.title, 500);

@@ -308,3 +308,14 @@ def test_the_question_of_a_form_says_where_it_goes_and_what_was_not_accepted(tmp
 )
 def test_the_host_of_a_server_is_named_without_its_secrets(url: str, host: str) -> None:
     assert HttpEndpoint(url, HttpKind.PROBE, {}).host == host
+
+
+def test_descriptions_of_choices_go_along_with_a_form(tmp_path: Path) -> None:
+    choices = [{"const": "a", "title": "A", "description": "first\x1b[2J"}, {"const": "b"}]
+    form = form_of({"properties": {"one": {"type": "string", "oneOf": choices}}})
+    schema = form_question("s", "?", form, tmp_path).about["requested_schema"]
+    assert schema["properties"]["one"]["oneOf"] == [
+        {"const": "a", "title": "A", "description": "first [2J"},
+        {"const": "b", "title": "b"},
+    ]
+    assert form_of(schema) == form
