@@ -36,7 +36,7 @@ export class TaskAside extends PageElement {
         ${tokens !== undefined ? html`<dt>${t("context")}</dt><dd class="num">${window ? t("tokensOf", tokens.toLocaleString(), window.toLocaleString()) : t("tokens", tokens.toLocaleString())}</dd>` : nothing}
         ${this.status?.cost || this.status?.unpriced.length ? html`<dt>${t("cost")}</dt><dd class="num" dir="auto">${visibleLine(costText(this.status.cost, this.status.unpriced), 200)}</dd>` : nothing}
         ${usage.cost > 0 ? html`<dt>${t("taskCost")}</dt><dd class="num">${usage.unpriced ? t("costAndMore", shownCost(usage.cost, "USD")) : shownCost(usage.cost, "USD")}</dd>` : nothing}
-        ${usage.input + usage.output > 0 ? html`<dt>${t("tokensUsed")}</dt><dd class="num">${t(usage.cached ? "tokensInCached" : "tokensIn", usage.input.toLocaleString(), usage.cached.toLocaleString())}<br />${t(usage.thought ? "tokensOutThought" : "tokensOut", usage.output.toLocaleString(), usage.thought.toLocaleString())}</dd>` : nothing}
+        ${usage.input + usage.output > 0 ? html`<dt>${t("tokensUsed")}</dt><dd class="num">${t(usage.cached ? "tokensInCached" : "tokensIn", usage.input.toLocaleString(), `${usage.cached.toLocaleString()} (${Math.round(100 * usage.cached / usage.input)}%)`)}<br />${t(usage.thought ? "tokensOutThought" : "tokensOut", usage.output.toLocaleString(), usage.thought.toLocaleString())}</dd>` : nothing}
         ${workspace ? html`<dt>${t("folder")}</dt><dd dir="auto">${visibleLine(workspace, 300)}</dd>` : nothing}
       </dl></section>`;
   }
