@@ -353,7 +353,8 @@ class AnthropicModel(ProviderModel["AsyncAnthropic"]):
     @property
     @override
     def capabilities(self) -> Capabilities:
-        return self._able(Capabilities(thoughts=thinks(self.name), web_search=version_of(self.name) is not None))
+        is_own = version_of(self.name) is not None
+        return self._able(Capabilities(thoughts=thinks(self.name), web_search=is_own, effort_empties_cache=is_own))
 
     @override
     def _search(self, query: str) -> tuple[JsonObject, SearchReader] | None:

@@ -383,6 +383,7 @@ class Session:
         self.conversation.add_reply(message, reply.input_tokens and reply.input_tokens + reply.output_tokens)
         self.new_prompts, self._is_unheard = [], False
         self.model_turns += 1
+        self.choices.unsaid = None
         self.loops.add(requests_of(message))
         self.calls = OpenCalls.requested(requests_of(message))
         self.call_ids.update(self.calls)

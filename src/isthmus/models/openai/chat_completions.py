@@ -20,6 +20,7 @@ from isthmus.encoding.codec import JsonObject
 from isthmus.encoding.json_shapes import as_list, as_object, as_text, is_object
 from isthmus.models.attachments import Attachments
 from isthmus.models.catalogue.facts import Thinking
+from isthmus.models.catalogue.table import owner_at
 from isthmus.models.conversation import used_ids
 from isthmus.models.endpoint.endpoint import ModelEndpoint
 from isthmus.models.endpoint.failure import HttpFailure, error_object
@@ -271,7 +272,9 @@ class OpenAIModel(ProviderModel["AsyncOpenAI"]):
     @override
     def capabilities(self) -> Capabilities:
         facts = self.facts
-        return self._able(Capabilities(thoughts=facts is None or facts.thinking is not Thinking.NONE))
+        is_own = owner_at(self._endpoint.base_url) == "openai"  # what imitators cache is not known
+        thoughts = facts is None or facts.thinking is not Thinking.NONE
+        return self._able(Capabilities(thoughts=thoughts, effort_empties_cache=is_own))
 
     @override
     async def prepare(self) -> None:

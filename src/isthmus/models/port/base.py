@@ -348,6 +348,7 @@ class Capabilities:
         efforts: levels of thinking that change the request, in ascending order.
         default_effort: the level without a choice; empty if only the provider knows it.
         output_limit: maximum size of an answer in tokens; None if unknown.
+        effort_empties_cache: whether another effort makes the provider compute the conversation anew.
         end: sentence that the model ends or has ended; empty if nothing is known of it.
         costs: prices of today; None if they are not known.
     """
@@ -360,6 +361,7 @@ class Capabilities:
     output_limit: int | None = None
     end: str = ""
     costs: "ModelCosts | None" = None
+    effort_empties_cache: bool = False
 
     def nearest_effort(self, effort: Effort) -> Effort | None:
         """Return the level that is sent for an effort; None if the model has no levels."""
