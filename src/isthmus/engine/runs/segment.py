@@ -1,6 +1,7 @@
 """One segment: runs the agent on a leased task until it asks or ends, and records its events.
 
 The journal is written before anything is sent. Text is recorded in increments of a few words, progress not at all.
+Events that wait for others are in :mod:`isthmus.engine.runs.gathered_events`.
 Events that must be on disk before the agent continues are awaited. Not here: starting segments, see `runner`.
 """
 
@@ -22,6 +23,7 @@ from isthmus.client import Delivery
 from isthmus.development_tool import ToolCallStatus
 from isthmus.engine.followers.feed import THINKING, TaskFeed
 from isthmus.engine.port.agents import Agent
+from isthmus.engine.runs.gathered_events import GatheredEvents
 from isthmus.errors import IsthmusError
 from isthmus.events import (
     AgentEvent,
@@ -114,7 +116,7 @@ class RunningSegment:
         self._streamed: list[str] = []
         """Streamed text of the message ``_text_of`` that is not in a whole message yet."""
         self._streamed_size = 0
-        self._gathered: list[AgentEvent] = []
+        self._gathered = GatheredEvents(self._write_gathered)
         self._rows_under_way = 0
 
     async def run(self) -> StateChange:
@@ -236,7 +238,7 @@ class RunningSegment:
             delivery = Delivery(None, time.time(), event)
             self.feed.publish_progress(event.tool_call.tool_call_id, delivery)
             return
-        self._gather(event)
+        self._gathered.add(event)
         if isinstance(event, ToolCallUpdate) and event.tool_call.status is ToolCallStatus.EXECUTING:
             await self._write(full_sync=True)
         elif isinstance(event, AgentRecord):
@@ -257,7 +259,7 @@ class RunningSegment:
             self._text.clear()
             self._text_size = 0
             torn, replaces, self._replaces = self._take_replaced_text(), self._replaces, None
-            self._gather(TextContent(self._text_of, text, replaces if replaces is not None else torn))
+            self._gathered.add(TextContent(self._text_of, text, replaces if replaces is not None else torn))
             self._streamed.append(text)
             self._streamed_size += len(text)
             if self._streamed_size >= MESSAGE_CHARACTERS:
@@ -273,27 +275,20 @@ class RunningSegment:
         text = "".join(self._streamed)
         self._forget_streamed()
         if text.strip():
-            self._gather(self.session.apply(AgentMessage(self._text_of, text, was_streamed=True)))
+            self._gathered.add(self.session.apply(AgentMessage(self._text_of, text, was_streamed=True)))
 
     def _forget_streamed(self) -> None:
         self._streamed.clear()
         self._streamed_size = 0
 
-    def _gather(self, event: AgentEvent) -> None:
-        """Write an event together with the others of this turn of the event loop."""
-        if not self._gathered:
-            asyncio.get_running_loop().call_soon(self._write_gathered)
-        self._gathered.append(event)
-
     def _write_gathered(self) -> None:
-        if self._gathered:
-            try:
-                self._write()
-            except JournalError as error:
-                self._failure = self._failure or error
+        try:
+            self._write()
+        except JournalError as error:
+            self._failure = self._failure or error
 
     def _write(self, *, full_sync: bool = False) -> "asyncio.Future[Sequence[Delivery]]":
-        events, self._gathered = self._gathered, []
+        events = self._gathered.take()
         future = asyncio.ensure_future(self._journal.append(self.lease, events, full_sync=full_sync))
         self._rows_under_way += len(events)
         future.add_done_callback(partial(self._written, len(events)))
@@ -314,7 +309,7 @@ class RunningSegment:
             if isinstance(failure, UnkeepableEvent):
                 self._failure = None  # Later events can be recorded.
             raise failure
-        gathered, self._gathered = self._gathered, []
+        gathered = self._gathered.take()
         has_failed = any(isinstance(event, StateChange) and event.error for event in events)
         waiting = () if has_failed else self.session.calls.waiting
         finished = await self._journal.finish(self.lease, [*gathered, *events], waiting, discard_inbox=discard_inbox)
@@ -322,7 +317,7 @@ class RunningSegment:
             # Before the end is published, so that a user who answers at once finds the task at rest.
             self._on_end(self)
         elif gathered:
-            self._gathered = gathered
+            self._gathered.add(*gathered)
             await self._write()
         self.feed.publish(finished.deliveries)
         return finished.inbox

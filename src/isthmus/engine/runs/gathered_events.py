@@ -1,0 +1,54 @@
+"""Events of a segment that wait to be written together, in their order."""
+
+import asyncio
+from collections.abc import Callable
+
+from isthmus.events import AgentEvent
+from isthmus.internal_events import EnvironmentContext, PromptBegun, PromptChanged
+
+REQUEST_SECONDS = 0.03
+"""Maximum time in seconds for which events that begin a request to a model wait for the next event, as text does."""
+_REQUEST_EVENTS = (EnvironmentContext, PromptBegun, PromptChanged)
+"""Events that no client sees, and that are made again if the process ends before they are written."""
+
+
+class GatheredEvents:
+    """Events that are written at the end of this turn of the event loop.
+
+    Those that begin a request to a model come one by one, each after a look at files. They wait a moment for the next
+    event, since a write costs more than they do.
+    """
+
+    def __init__(self, write: Callable[[], None]) -> None:
+        """Take the function that writes what :meth:`take` returns."""
+        self._write = write
+        self._events: list[AgentEvent] = []
+        self._is_next = False
+        """Whether they are written at the end of this turn of the event loop."""
+        self._timer: asyncio.TimerHandle | None = None
+
+    def __len__(self) -> int:
+        return len(self._events)
+
+    def add(self, *events: AgentEvent) -> None:
+        """Add events, which are written at the end of this turn, or a moment later."""
+        self._events += events
+        if all(isinstance(event, _REQUEST_EVENTS) for event in events):
+            if self._timer is None and not self._is_next:
+                self._timer = asyncio.get_running_loop().call_later(REQUEST_SECONDS, self._begin)
+        elif not self._is_next:
+            self._is_next = True
+            asyncio.get_running_loop().call_soon(self._begin)
+
+    def take(self) -> list[AgentEvent]:
+        """Remove and return the events."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        events, self._events = self._events, []
+        return events
+
+    def _begin(self) -> None:
+        self._is_next = False
+        if self._events:
+            self._write()
