@@ -1,8 +1,8 @@
 """One segment: runs the agent on a leased task until it asks or ends, and records its events.
 
 The journal is written before anything is sent. Text is recorded in increments of a few words, progress not at all.
-Events that wait for others are in :mod:`isthmus.engine.runs.gathered_events`.
-Events that must be on disk before the agent continues are awaited. Not here: starting segments, see `runner`.
+Events that must be on disk before the agent continues are awaited. Not here: events that wait to be written together,
+see `gathered_events`; starting segments, see `runner`.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""How often Python looks for garbage in cycles, for programs that run for long."""
+"""The search for garbage in cycles, in programs that run for long."""
 
 import contextlib
 import gc
