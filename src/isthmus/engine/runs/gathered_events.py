@@ -19,9 +19,7 @@ class GatheredEvents:
     event, since a write costs more than they do.
     """
 
-    def __init__(self, write: Callable[[], None]) -> None:
-        """Take the function that writes what :meth:`take` returns."""
-        self._write = write
+    def __init__(self) -> None:
         self._events: list[AgentEvent] = []
         self._is_next = False
         """Whether they are written at the end of this turn of the event loop."""
@@ -30,25 +28,30 @@ class GatheredEvents:
     def __len__(self) -> int:
         return len(self._events)
 
-    def add(self, *events: AgentEvent) -> None:
-        """Add events, which are written at the end of this turn, or a moment later."""
+    def add(self, write: Callable[[], None], *events: AgentEvent) -> None:
+        """Add events. ``write``, which writes what :meth:`take` returns, is called at the end of this turn or later."""
         self._events += events
         if all(isinstance(event, _REQUEST_EVENTS) for event in events):
             if self._timer is None and not self._is_next:
-                self._timer = asyncio.get_running_loop().call_later(REQUEST_SECONDS, self._begin)
+                self._timer = asyncio.get_running_loop().call_later(REQUEST_SECONDS, self._begin, write)
         elif not self._is_next:
             self._is_next = True
-            asyncio.get_running_loop().call_soon(self._begin)
+            asyncio.get_running_loop().call_soon(self._begin, write)
 
     def take(self) -> list[AgentEvent]:
         """Remove and return the events."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._cancel_timer()
         events, self._events = self._events, []
         return events
 
-    def _begin(self) -> None:
+    def _cancel_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _begin(self, write: Callable[[], None]) -> None:
+        # The function is kept nowhere else: a segment that refers to itself would stay in memory for long.
         self._is_next = False
+        self._cancel_timer()
         if self._events:
-            self._write()
+            write()

@@ -116,7 +116,7 @@ class RunningSegment:
         self._streamed: list[str] = []
         """Streamed text of the message ``_text_of`` that is not in a whole message yet."""
         self._streamed_size = 0
-        self._gathered = GatheredEvents(self._write_gathered)
+        self._gathered = GatheredEvents()
         self._rows_under_way = 0
 
     async def run(self) -> StateChange:
@@ -238,7 +238,7 @@ class RunningSegment:
             delivery = Delivery(None, time.time(), event)
             self.feed.publish_progress(event.tool_call.tool_call_id, delivery)
             return
-        self._gathered.add(event)
+        self._gather(event)
         if isinstance(event, ToolCallUpdate) and event.tool_call.status is ToolCallStatus.EXECUTING:
             await self._write(full_sync=True)
         elif isinstance(event, AgentRecord):
@@ -259,7 +259,7 @@ class RunningSegment:
             self._text.clear()
             self._text_size = 0
             torn, replaces, self._replaces = self._take_replaced_text(), self._replaces, None
-            self._gathered.add(TextContent(self._text_of, text, replaces if replaces is not None else torn))
+            self._gather(TextContent(self._text_of, text, replaces if replaces is not None else torn))
             self._streamed.append(text)
             self._streamed_size += len(text)
             if self._streamed_size >= MESSAGE_CHARACTERS:
@@ -275,11 +275,14 @@ class RunningSegment:
         text = "".join(self._streamed)
         self._forget_streamed()
         if text.strip():
-            self._gathered.add(self.session.apply(AgentMessage(self._text_of, text, was_streamed=True)))
+            self._gather(self.session.apply(AgentMessage(self._text_of, text, was_streamed=True)))
 
     def _forget_streamed(self) -> None:
         self._streamed.clear()
         self._streamed_size = 0
+
+    def _gather(self, *events: AgentEvent) -> None:
+        self._gathered.add(self._write_gathered, *events)
 
     def _write_gathered(self) -> None:
         try:
@@ -317,7 +320,7 @@ class RunningSegment:
             # Before the end is published, so that a user who answers at once finds the task at rest.
             self._on_end(self)
         elif gathered:
-            self._gathered.add(*gathered)
+            self._gather(*gathered)
             await self._write()
         self.feed.publish(finished.deliveries)
         return finished.inbox

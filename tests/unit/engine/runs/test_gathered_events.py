@@ -1,6 +1,7 @@
 """Events that begin a request to a model are written with the next one, or a moment later; all others at once."""
 
 import asyncio
+import weakref
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,10 @@ class Writes:
     def __init__(self) -> None:
         self.groups: list[list[AgentEvent]] = []
         self.written = asyncio.Event()
-        self.gathered = GatheredEvents(self._write)
+        self.gathered = GatheredEvents()
+
+    def add(self, event: AgentEvent) -> None:
+        self.gathered.add(self._write, event)
 
     def _write(self) -> None:
         self.groups.append(self.gathered.take())
@@ -52,23 +56,23 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_events_that_begin_a_request_wait_for_the_next_event() -> None:
     writes = Writes()
     for event in (ENVIRONMENT, BEGUN, CHANGED):
-        writes.gathered.add(event)
+        writes.add(event)
         await turns()
     assert writes.groups == []
     assert len(writes.gathered) == 3
-    writes.gathered.add(TEXT)
+    writes.add(TEXT)
     await turns()
     assert writes.groups == [[ENVIRONMENT, BEGUN, CHANGED, TEXT]]
 
 
 async def test_events_that_begin_a_request_do_not_wait_for_long() -> None:
     writes = Writes()
-    writes.gathered.add(ENVIRONMENT)
+    writes.add(ENVIRONMENT)
     async with asyncio.timeout(30):
         await writes.written.wait()
     assert writes.groups == [[ENVIRONMENT]]
     writes.written.clear()
-    writes.gathered.add(BEGUN)
+    writes.add(BEGUN)
     async with asyncio.timeout(30):
         await writes.written.wait()
     assert writes.groups == [[ENVIRONMENT], [BEGUN]]
@@ -77,8 +81,8 @@ async def test_events_that_begin_a_request_do_not_wait_for_long() -> None:
 @pytest.mark.parametrize("event", [TEXT, ContextNote("hook", "Tabs."), StateChange(TaskState.WORKING)])
 async def test_other_events_of_one_turn_are_written_at_its_end(event: AgentEvent) -> None:
     writes = Writes()
-    writes.gathered.add(event)
-    writes.gathered.add(ENVIRONMENT)
+    writes.add(event)
+    writes.add(ENVIRONMENT)
     assert writes.groups == []
     await turns()
     assert writes.groups == [[event, ENVIRONMENT]]
@@ -87,12 +91,12 @@ async def test_other_events_of_one_turn_are_written_at_its_end(event: AgentEvent
 
 async def test_what_was_taken_is_not_written_again_later() -> None:
     writes = Writes()
-    writes.gathered.add(TEXT)
+    writes.add(TEXT)
     assert writes.gathered.take() == [TEXT]
     await turns()
-    writes.gathered.add(ENVIRONMENT)
+    writes.add(ENVIRONMENT)
     assert writes.gathered.take() == [ENVIRONMENT]
-    writes.gathered.add(TEXT)
+    writes.add(TEXT)
     await turns()
     assert writes.groups == [[TEXT]]
 
@@ -122,3 +126,16 @@ async def test_a_task_writes_what_begins_its_request_with_the_answer(
         seen = await events_of(turn)
         assert seen[-4:] == [StateChange(TaskState.WORKING), ENVIRONMENT, BEGUN, StateChange(TaskState.COMPLETED)]
         assert groups == [[StateChange(TaskState.WORKING)]]
+
+
+async def test_nothing_is_kept_of_who_writes() -> None:
+    writes = Writes()
+    writes.add(ENVIRONMENT)
+    writes.add(TEXT)
+    await turns()
+    writes.add(BEGUN)
+    writes.gathered.take()
+    gone, gathered = weakref.ref(writes), writes.gathered
+    del writes
+    assert gone() is None
+    assert len(gathered) == 0
