@@ -3,7 +3,7 @@
 import asyncio
 import select
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -53,7 +53,7 @@ class Site:
 
 
 @asynccontextmanager
-async def opened() -> AsyncIterator[Site]:
+async def opened() -> AsyncGenerator[Site]:
     transport = pooled_transport(ssl.create_default_context(), httpx2.Limits(max_keepalive_connections=20))
     async with asyncio.timeout(30), httpx2.AsyncClient(transport=transport) as client:
         site = Site(client)

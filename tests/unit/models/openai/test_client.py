@@ -1,7 +1,7 @@
 """Tests of requests to OpenAI that differ in their body alone."""
 
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 
 import httpx2
@@ -16,7 +16,7 @@ Answer = Callable[[httpx2.Request], httpx2.Response]
 
 
 @asynccontextmanager
-async def opened(answer: Answer) -> AsyncIterator[RepeatingClient]:
+async def opened(answer: Answer) -> AsyncGenerator[RepeatingClient]:
     async with httpx2.AsyncClient(transport=httpx2.MockTransport(answer)) as http:
         yield RepeatingClient(api_key="key", base_url="http://localhost/v1", max_retries=0, http_client=http)
 
