@@ -48,7 +48,7 @@ from isthmus.models.port.received import as_count, tool_arguments, without
 from isthmus.models.streaming import AnswerReader, ProviderModel, StreamedAnswer, StreamOptions
 
 if TYPE_CHECKING:
-    from openai import AsyncOpenAI
+    from isthmus.models.openai.client import RepeatingClient
 
 FINISH: Mapping[str, Finish] = {
     "stop": Finish.STOP,
@@ -259,8 +259,11 @@ def _join_details(before: Sequence[Any], more: Sequence[Any]) -> list[Any]:
     return joined
 
 
-class OpenAIModel(ProviderModel["AsyncOpenAI"]):
+class OpenAIModel(ProviderModel["RepeatingClient"]):
     """A model on a server with the Chat Completions API."""
+
+    path = "/chat/completions"
+    """Path of the API below the base URL."""
 
     def __init__(
         self, name: str, endpoint: ModelEndpoint, environment: Mapping[str, str], options: StreamOptions
@@ -305,16 +308,8 @@ class OpenAIModel(ProviderModel["AsyncOpenAI"]):
     @asynccontextmanager
     async def _open(self, body: JsonObject) -> AsyncGenerator[AsyncIterator[object], None]:
         client = await self._client.get()
-        from openai import AsyncStream
-
-        async with await client.post(
-            "/chat/completions",
-            content=encoded_body(body),
-            cast_to=object,
-            stream=True,
-            stream_cls=AsyncStream[object],
-        ) as stream:
-            yield read_events(stream.response)
+        async with client.streamed(self.path, encoded_body(body)) as response:
+            yield read_events(response)
 
     def _failure(self, error: Exception) -> HttpFailure | Exception | None:
         from openai import APIConnectionError, APIError, APIStatusError
@@ -326,7 +321,7 @@ class OpenAIModel(ProviderModel["AsyncOpenAI"]):
         # An error inside the stream.
         return HttpFailure(None, error_object(error.body), text=error.message) if isinstance(error, APIError) else None
 
-    def _connect(self) -> "AsyncOpenAI":
+    def _connect(self) -> "RepeatingClient":
         from isthmus.models.openai.client import RepeatingClient
 
         where = self._endpoint
