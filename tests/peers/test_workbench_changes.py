@@ -142,7 +142,7 @@ async () => {
     collect();
     if (box.scrollTop + box.clientHeight >= box.scrollHeight - 2) break;
   }
-  const notes = [...root.querySelectorAll(".fold, .note, .cm-collapsedLines")].map((node) => node.textContent);
+  const notes = [...root.querySelectorAll(".fold, .note, .cm-unfold")].map((node) => node.textContent);
   const isLong = root.querySelector(".long") !== null;
   box.remove();
   const lists = { added: [...added], removed: [...removed], marks: [...marks] };

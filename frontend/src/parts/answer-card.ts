@@ -464,10 +464,13 @@ export abstract class AnswerCard extends PageElement {
         this.diff?.goHunk(-1);
         break;
       case "a":
-        this.diff?.decide(false);
+        this.diff?.decide("taken");
         break;
       case "x":
-        this.diff?.decide(true);
+        this.diff?.decide("kept");
+        break;
+      case "u":
+        this.diff?.decide("open");
         break;
       case "m":
         this.#comment();

@@ -3,7 +3,8 @@ import { customElement, property, state } from "lit/decorators.js";
 import { fitsEditor, mustBeSeen } from "../diff/change-size.ts";
 import { compare } from "../diff/compare.ts";
 import type { DiffView } from "../diff/diff-editor.ts";
-import type { Hunk } from "../diff/diff-hunks.ts";
+import type { Choice, Hunk } from "../diff/diff-hunks.ts";
+
 import type { LineCounts } from "../diffs.ts";
 import type { LineComment, Place } from "../diff/line-comments.ts";
 import { type LineNumbers, changeRows } from "../diff/long-rows.ts";
@@ -121,8 +122,8 @@ export class DiffElement extends LitElement {
     (this.#long ?? this.#view)?.goHunk(direction);
   }
 
-  decide(isKept: boolean): void {
-    this.#view?.decide(isKept);
+  decide(choice: Choice): void {
+    this.#view?.decide(choice);
   }
 
   /** Return the line that a new comment is about. */
@@ -211,6 +212,8 @@ export class DiffElement extends LitElement {
         if (!this.isConnected || this.#view || !root?.querySelector("div")) return;
         const { oldText, newText: proposed, path } = this;
         const sides = this.#sides;
+        const digits = String(Math.max(lineCount(oldText), lineCount(proposed), ...(this.numbers?.after ?? []))).length;
+        this.style.setProperty("--digits", String(digits));
         const seen = this.isAwaited && (this.#seen ?? (this.isLarge || mustBeSeen(oldText ?? "", proposed)));
         this.#view = showDiff(root, {
           ...(this.numbers ? { numbers: this.numbers } : {}),
@@ -225,12 +228,18 @@ export class DiffElement extends LitElement {
           editable: this.editable,
           seen,
           label: {
+            caption: { before: t("asItIsNow"), after: t("asWritten"), mine: (count) => t("mineLines", grouped(count)) },
             before: t("asItIs", exact(path)),
             after: t("asItWillBe", exact(path)),
+            line: { added: t("addedLine"), removed: t("removedLine"), mine: t("edited"), kept: t("keptHunk") },
             hunk: {
               place: (number, all) => t("hunkOf", number, all),
+              lines: (from, to) =>
+                from === to ? t("hunkLine", grouped(from)) : t("hunkLines", grouped(from), grouped(to)),
+              alike: (count) => t("alikeLines", grouped(count)),
               take: t("acceptHunk"),
               keep: t("keepHunk"),
+              taken: t("takenHunk"),
               kept: t("keptHunk"),
             },
             comment: {
@@ -296,6 +305,14 @@ export class DiffElement extends LitElement {
   #tell(what: "edited" | "chosen" | "commented" | "left" | "seen", detail?: unknown): void {
     this.dispatchEvent(new CustomEvent(what, { detail, bubbles: true, composed: true }));
   }
+}
+
+function lineCount(text: string | undefined): number {
+  return (text?.match(/\n/g)?.length ?? 0) + 1;
+}
+
+function grouped(number: number): string {
+  return number.toLocaleString();
 }
 
 /** Return a text with the line ends of the editor. */
