@@ -1,3 +1,6 @@
+// What a change is called and how large it is.
+
+import { comparable, lineHunks, splitLines } from "./diff/line-diff.ts";
 import type { FileDiff, ToolCall } from "./protocol.ts";
 
 export interface LineCounts {
@@ -8,4 +11,17 @@ export interface LineCounts {
 /** Return the diff that a call proposes or has made. */
 export function diffOf(call: ToolCall): FileDiff | undefined {
   return call.confirmation_request?.file_edit_details ?? call.output?.diff;
+}
+
+/** Return how many lines a change adds and removes, as its diff shows them. */
+export function countLines(before: string, after: string): LineCounts {
+  const counts = { added: 0, removed: 0 };
+  for (const { oldFrom, oldTo, newFrom, newTo } of lineHunks(
+    splitLines(comparable(before, after)),
+    splitLines(after),
+  )) {
+    counts.added += newTo - newFrom;
+    counts.removed += oldTo - oldFrom;
+  }
+  return counts;
 }

@@ -12,7 +12,7 @@ import {
   type ToolCall,
   type Usage,
 } from "./protocol.ts";
-import { diffOf, type LineCounts } from "./diffs.ts";
+import { countLines, diffOf, type LineCounts } from "./diffs.ts";
 import { GrowingText } from "./text-parts.ts";
 
 export interface PromptItem {
@@ -253,19 +253,4 @@ export class TaskFold {
 
 export function linesOf(text: string): string[] {
   return text ? text.replace(/\n$/, "").split("\n") : [];
-}
-
-/** Count the lines that differ, without their order: a quick figure, not a diff. */
-export function countLines(before: string, after: string): LineCounts {
-  const counts = new Map<string, number>();
-  for (const line of linesOf(before)) counts.set(line, (counts.get(line) ?? 0) + 1);
-  let added = 0;
-  for (const line of linesOf(after)) {
-    const left = counts.get(line) ?? 0;
-    if (left > 0) counts.set(line, left - 1);
-    else added += 1;
-  }
-  let removed = 0;
-  for (const left of counts.values()) removed += left;
-  return { added, removed };
 }

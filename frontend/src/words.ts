@@ -1,6 +1,6 @@
 // All texts of the page, in English and Chinese, from one table.
 
-const TABLE = {
+export const TABLE = {
   inbox: ["Inbox", "收件箱"],
   history: ["History", "历史"],
   devices: ["Devices", "设备"],

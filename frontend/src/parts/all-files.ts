@@ -8,7 +8,7 @@ import { factsOf, shownPath } from "../question.ts";
 import { type Waiting, acceptReview, folderOf, loadReview, rejectReview } from "../reviews.ts";
 import { visibleLine } from "../safe.ts";
 import type { Question } from "../store.ts";
-import { countLines } from "../task-fold.ts";
+import { countLines } from "../diffs.ts";
 import { type Word, t } from "../words.ts";
 import { AnswerCard, hasDraft, wasRead } from "./answer-card.ts";
 import { shownCounts } from "./diff-view.ts";

@@ -11,7 +11,7 @@ import { type LineNumbers, changeRows } from "../diff/long-rows.ts";
 import { LONG_STYLES } from "../diff/long-styles.ts";
 import { LongView } from "../diff/long-view.ts";
 import type { FileDiff } from "../protocol.ts";
-import { countLines } from "../task-fold.ts";
+import { countLines } from "../diffs.ts";
 import { exact } from "../safe.ts";
 import type { SeenState } from "../diff/editor-seen.ts";
 import { t } from "../words.ts";

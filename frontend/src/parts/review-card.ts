@@ -15,7 +15,7 @@ import {
 import { exact, exactLine, visibleLine } from "../safe.ts";
 import { ApiError } from "../session.ts";
 import { t } from "../words.ts";
-import { countLines } from "../task-fold.ts";
+import { countLines } from "../diffs.ts";
 import { AnswerCard } from "./answer-card.ts";
 import { shownCounts } from "./diff-view.ts";
 import "./file-before.ts";
