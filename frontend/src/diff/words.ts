@@ -20,6 +20,8 @@ const ALIKE = 0.4;
 /** What of that is taken off for each line that they are apart, and at most. */
 const LOSS = 0.03;
 const MOST_LOSS = 0.3;
+/** As many lines on both sides are compared one by one; of more than these none is marked. */
+const MOST_LINES = 2_000;
 /** Numbers of pairs of lines, and of pairs of words, that are compared in full. */
 const MOST_PAIRS = 10_000;
 const MOST_TOKENS = 250_000;
@@ -36,14 +38,12 @@ export function hunkMarks(old: readonly string[], now: readonly string[]): HunkM
 
 /** Return the pairs of lines that stand for each other, both in order. */
 export function linePairs(old: readonly string[], now: readonly string[]): [number, number][] {
+  if (old.length * now.length > MOST_PAIRS && (old.length !== now.length || old.length > MOST_LINES)) return [];
   const olds = old.map(weightsOf);
   const news = now.map(weightsOf);
   if (old.length === 1 && now.length === 1) return likeness(olds[0], news[0]) > 0 ? [[0, 0]] : [];
   if (old.length * now.length > MOST_PAIRS) {
-    const count = old.length === now.length ? old.length : 0;
-    return Array.from({ length: count }, (_, at): [number, number] => [at, at]).filter(
-      ([i, j]) => likeness(olds[i], news[j]) >= ALIKE,
-    );
+    return old.map((_, at): [number, number] => [at, at]).filter(([i, j]) => likeness(olds[i], news[j]) >= ALIKE);
   }
   // The pairs that have most in common altogether, none of them crossing another.
   const width = now.length + 1;
