@@ -233,11 +233,13 @@ async def test_all_files_of_an_agent_are_accepted_as_they_were_listed(reviews: C
     await expect(reviews.button("Accept")).to_be_enabled()
     await page.keyboard.press("A")
     sheet = page.locator("isthmus-all")
-    await expect(sheet.locator("summary")).to_have_count(3)
+    await expect(sheet.locator(".file")).to_have_count(3)
     late = await reviews.propose("late.py", "late\n", is_shown=False)
     # Only the one that was on the screen before counts as looked at.
     await expect(sheet.get_by_role("button", name="Accept files (1)")).to_be_enabled()
-    await sheet.locator("summary", has_text="two.py").tap()
+    await expect(sheet.get_by_label("not looked at", exact=True)).to_have_count(2)
+    await page.keyboard.press("]")
+    await expect(sheet.locator(".dhead")).to_contain_text("two.py")
     await expect(sheet.get_by_role("button", name="Accept files (2)")).to_be_enabled()
     await answer_beside(page, "y")
     for accepted in asked[:2]:

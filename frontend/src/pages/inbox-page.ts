@@ -10,7 +10,6 @@ import { type Outcome, type ReviewStore, type Waiting, folderOf } from "../revie
 import { PageElement } from "../parts/base.ts";
 import { countsOf } from "../parts/diff-view.ts";
 import { outcomeText } from "../parts/review-card.ts";
-import "../parts/all-files.ts";
 import "../parts/question-card.ts";
 import { isForPage } from "../keys.ts";
 import { PAGE } from "../place.ts";
@@ -294,6 +293,7 @@ export class InboxPage extends PageElement {
   #openAll = (): void => {
     const group = this.#groupOf(this.#shown.find((item) => item.key === this.chosen));
     if (group.length < 2) return;
+    void import("../parts/all-files.ts");
     this.all = group.map((item) => ({ ...item }));
     this.isOpen = true;
   };

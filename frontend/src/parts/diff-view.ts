@@ -89,6 +89,11 @@ export class DiffElement extends LitElement {
     return !this.#isLong;
   }
 
+  /** Whether it is shown side by side. */
+  get isSides(): boolean {
+    return this.#sides;
+  }
+
   goUnseen(): void {
     (this.#long ?? this.#view)?.goUnseen();
   }
