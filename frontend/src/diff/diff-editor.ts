@@ -33,6 +33,7 @@ import { DIFF_STYLES } from "./diff-styles.ts";
 import { COLOURS, DIFF_THEME, THEME } from "./diff-theme.ts";
 import { foldLines, foldsOf, unfolded } from "./folds.ts";
 import { hunkHeads } from "./hunk-heads.ts";
+import { StickySwitch, hunkSwitches } from "./hunk-switch.ts";
 import type { LineComment, Place } from "./line-comments.ts";
 import { type LineWords, lineMarks, mineField, proposedText } from "./line-marks.ts";
 import type { LineNumbers } from "./long-rows.ts";
@@ -185,6 +186,7 @@ export function showDiff(root: ShadowRoot, options: DiffOptions): DiffView {
   let left: EditorView | undefined;
   let right: EditorView;
   let shown: { destroy(): void };
+  let stick: StickySwitch | undefined;
   if (options.sides) {
     const sides = new SideBySide({
       root,
@@ -219,9 +221,12 @@ export function showDiff(root: ShadowRoot, options: DiffOptions): DiffView {
         look("both"),
         removedLines(options.numbers?.before, options.label.line.removed),
         hunkHeads(hunks, foldsOf(first, proposed, false), { words, isOpen, path: options.path, open: unfold }),
+        isOpen ? hunkSwitches(words) : [],
         EditorView.editorAttributes.of({ class: options.isNew ? "" : "cm-both" }),
+        EditorView.updateListener.of(() => stick?.soon()),
       ],
     });
+    stick = isOpen ? new StickySwitch(right, parent, words) : undefined;
     shown = right;
   }
   // Put back what was chosen and typed before: from the proposal on, so that what the agent changed stays in view.
@@ -283,7 +288,11 @@ export function showDiff(root: ShadowRoot, options: DiffOptions): DiffView {
 
   function clicked(event: MouseEvent): void {
     const target = event.target as Element;
-    if (!options.isOpen || target.closest("button, .cm-comment, .cm-hunk, .cm-fold, .cm-filler, .neck")) return;
+    if (
+      !options.isOpen ||
+      target.closest("button, .cm-comment, .cm-hunk, .cm-fold, .cm-filler, .cm-switch, .stick, .neck")
+    )
+      return;
     const element = target.closest<HTMLElement>(".cm-deletedLine");
     if (element) {
       deleted?.element.classList.remove("cm-chosenLine");
@@ -389,6 +398,7 @@ export function showDiff(root: ShadowRoot, options: DiffOptions): DiffView {
     destroy() {
       parent.removeEventListener("click", clicked);
       screen?.end();
+      stick?.destroy();
       shown.destroy();
     },
   };

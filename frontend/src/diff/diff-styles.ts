@@ -200,8 +200,76 @@ export const DIFF_STYLES = css`
       width: 44px;
       height: 44px;
     }
-    .cm-hunk .of {
+    .cm-editor .cm-scroller .cm-fold {
+      height: 44px;
+    }
+  }
+  /* on a phone the choice is a switch below the hunk */
+  .cm-switch,
+  .stick {
+    display: none;
+  }
+  @media (max-width: 719px) {
+    .cm-hunk .hb,
+    .cm-hunk .cm-hunkState {
       display: none;
+    }
+    .cm-hunk .of {
+      margin-left: auto;
+    }
+    .cm-switch,
+    .stick:not([hidden]) {
+      display: block;
+    }
+    .cm-switch {
+      margin-left: calc(-1 * var(--gutter));
+      padding: 10px 16px;
+      background: var(--surface);
+      white-space: normal;
+    }
+    .stick {
+      position: sticky;
+      bottom: 0;
+      height: 0;
+      z-index: 2;
+    }
+    .stick > div {
+      position: absolute;
+      inset: auto 0 0 0;
+      padding: 10px 16px;
+      background: var(--surface);
+      border-top: 1px solid var(--line);
+      box-shadow: var(--sh-2);
+    }
+    .seg {
+      display: grid;
+      grid-template-columns: 1fr 1fr;
+      border: 1px solid var(--line-2);
+      border-radius: 10px;
+      overflow: hidden;
+      background: var(--surface);
+    }
+    .seg .hb {
+      width: auto;
+      height: 44px;
+      display: flex;
+      align-items: center;
+      justify-content: center;
+      gap: 6px;
+      border: 0;
+      border-radius: 0;
+    }
+    .seg .hb + .hb {
+      border-left: 1px solid var(--line-2);
+    }
+    .seg .hb span {
+      position: static;
+      width: auto;
+      height: auto;
+      clip-path: none;
+    }
+    .seg .hb:focus-visible {
+      outline-offset: -3px;
     }
   }
   @media (forced-colors: active) {

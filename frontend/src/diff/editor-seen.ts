@@ -129,7 +129,10 @@ export class EditorSeen {
 
   /** Note what is on the screen now; return whether another hunk was seen by that as a whole. */
   look(): boolean {
-    const { top, bottom } = windowOf(this.parent);
+    const { top, bottom: border } = windowOf(this.parent);
+    // What stays at the lower border covers what is behind.
+    const cover = this.parent.querySelector(".stick > div")?.getBoundingClientRect().top ?? border;
+    const bottom = Math.min(border, cover);
     const before = this.#count().seen;
     const positions: number[] = [];
     const isSeen = (key: string, at: number, height: number): boolean => {
