@@ -71,6 +71,8 @@ export interface DiffView {
   /** Scroll to what was not on the screen yet. */
   goUnseen(): void;
   setEditable(isEditable: boolean): void;
+  /** Put the cursor where the user has chosen a line, or into the first hunk. */
+  focusText(): void;
   setComments(comments: readonly LineComment[]): void;
   focusComment(id: number): void;
   /** Go to the next hunk, or with -1 to the one before. */
@@ -128,6 +130,10 @@ export function showDiff(root: ShadowRoot, options: DiffOptions): DiffView {
     awaited = undefined;
     options.onLeave();
   };
+  const leave = (): boolean => {
+    onLeave();
+    return true;
+  };
   const editable = (isEditable: boolean): Extension => [
     EditorState.readOnly.of(!isEditable),
     EditorView.editable.of(isEditable),
@@ -145,7 +151,7 @@ export function showDiff(root: ShadowRoot, options: DiffOptions): DiffView {
     chosenField,
     differenceField,
     lineComments(options.label.comment, { onComment: options.onComment, onLeave }),
-    keymap.of(defaultKeymap),
+    keymap.of([...defaultKeymap, { key: "Escape", run: leave }]),
     EditorView.updateListener.of((update) => {
       if (update.docChanged) seen?.textChanged();
       if (update.geometryChanged || update.viewportChanged) screen?.soon();
@@ -165,16 +171,7 @@ export function showDiff(root: ShadowRoot, options: DiffOptions): DiffView {
     hunkUnits(hunks),
     mineField,
     history(),
-    keymap.of([
-      ...historyKeymap,
-      {
-        key: "Escape",
-        run: () => {
-          onLeave();
-          return true;
-        },
-      },
-    ]),
+    keymap.of(historyKeymap),
     editing.of(editable(options.editable)),
     EditorView.contentAttributes.of({ "aria-label": options.label.after }),
     EditorView.updateListener.of((update) => {
@@ -261,9 +258,14 @@ export function showDiff(root: ShadowRoot, options: DiffOptions): DiffView {
 
   function placeIn(view: EditorView): Place {
     const { number } = view.state.doc.lineAt(view.state.selection.main.head);
-    return view === left
-      ? { side: "old", line: number }
-      : { side: "new", line: sameLine(right.state.doc, proposed, number) };
+    if (view === left) return { side: "old", line: number };
+    // What is kept as it was is not in the proposal.
+    const kept = right.state
+      .field(hunkField)
+      .find(({ start, count, isKept, isLost }) => isKept && !isLost && start < number && number <= start + count);
+    return kept
+      ? { side: "old", line: kept.oldStart + number - kept.start }
+      : { side: "new", line: sameLine(right.state.doc, proposed, number), shown: number };
   }
 
   function hunkOfLine(): number {
@@ -339,7 +341,17 @@ export function showDiff(root: ShadowRoot, options: DiffOptions): DiffView {
     },
     setEditable(isEditable) {
       right.dispatch({ effects: editing.reconfigure(editable(isEditable)) });
-      if (isEditable) right.focus();
+    },
+    focusText() {
+      const hunk = right.state.field(hunkField).find((one) => !one.isLost);
+      if (active !== right && hunk) {
+        const anchor = right.state.doc.line(Math.min(hunk.start + 1, right.state.doc.lines)).from;
+        right.dispatch({
+          selection: { anchor },
+          effects: EditorView.scrollIntoView(anchor, { y: "nearest", yMargin: 60 }),
+        });
+      }
+      right.focus();
     },
     setComments(comments) {
       const old = comments.filter((one) => one.side === "old");

@@ -234,7 +234,10 @@ export abstract class AnswerCard extends PageElement {
   }
 
   protected edit = (): void => {
-    if (this.isEdit && !this.isOver && this.diff?.isEditor !== false) this.isEditing = true;
+    if (!this.isEdit || this.isOver || this.diff?.isEditor === false) return;
+    this.isEditing = true;
+    // A notebook was not shown as text before.
+    void this.updateComplete.then(() => this.diff?.focusText());
   };
 
   protected tell = (): void => {
@@ -298,7 +301,9 @@ export abstract class AnswerCard extends PageElement {
     const { isOver, chosen } = this;
     const changes = path.toLowerCase().endsWith(".ipynb") ? this.#changesOf(before, after) : undefined;
     const isCells = changes !== undefined && !this.isJson && !this.isEditing && !this.isEdited && !this.comments.length;
-    const comment = chosen ? t(chosen.side === "old" ? "commentOnOld" : "commentOn", chosen.line) : t("comment");
+    const comment = chosen
+      ? t(chosen.side === "old" ? "commentOnOld" : "commentOn", chosen.shown ?? chosen.line)
+      : t("comment");
     const tools = html`${this.isEdited ? html`<span class="pill acc wide-only">${t("edited")}</span>` : nothing}
     ${this.isEdited && !isOver ? html`<button class="b small quiet" @click=${() => this.diff?.undo()}>${t("undoEdits")}</button>` : nothing}
     ${changes && !this.isEditing && !this.isEdited && !this.comments.length ? html`<button class="b small quiet" @click=${this.#showJson}>${t(isCells ? "asJson" : "asCells")}</button>` : nothing}

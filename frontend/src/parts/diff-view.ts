@@ -67,6 +67,7 @@ export class DiffElement extends LitElement {
   #hunks: readonly Hunk[] | undefined;
   #isLong = false;
   #sides = false;
+  #takesFocus = false;
   #size = new ResizeObserver(() => this.fit());
 
   get isEdited(): boolean {
@@ -134,6 +135,12 @@ export class DiffElement extends LitElement {
   /** Return the line that a new comment is about. */
   place(isOld: boolean): Place | undefined {
     return this.#view?.place(isOld);
+  }
+
+  /** Put the cursor into the text to be written, as soon as that is shown. */
+  focusText(): void {
+    this.#takesFocus = !this.#view;
+    this.#view?.focusText();
   }
 
   async focusComment(id: number): Promise<void> {
@@ -262,6 +269,7 @@ export class DiffElement extends LitElement {
           onSeen: () => this.#tell("seen"),
         });
         this.#view.setComments(this.comments);
+        if (this.#takesFocus) this.focusText();
         this.#show();
       })
       .catch(() => {
