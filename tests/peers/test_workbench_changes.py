@@ -110,7 +110,7 @@ async () => {
   const root = diff.shadowRoot, added = new Set(), removed = new Set(), marks = new Set();
   const text = (node) => {
     const copy = node.cloneNode(true);
-    for (const said of copy.querySelectorAll(".said, .number, .sign")) said.remove();
+    for (const said of copy.querySelectorAll(".said, .cm-said, .number, .sign")) said.remove();
     return copy.textContent;
   };
   const limit = box.getBoundingClientRect();

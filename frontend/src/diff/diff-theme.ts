@@ -122,6 +122,7 @@ export const DIFF_THEME = EditorView.theme({
   ".cm-changedText": ADDED,
   "&.cm-merge-a .cm-changedText": REMOVED,
   ".cm-deletedChunk": WIDE,
+  ".cm-deletedBlock:not(:only-child)": { contentVisibility: "auto", containIntrinsicSize: "auto 1000px" },
   ".cm-deletedLine": {
     display: "grid",
     gridTemplateColumns: "calc(var(--lead) + var(--number)) var(--number) var(--sign) minmax(0, 1fr)",
@@ -145,7 +146,7 @@ export const DIFF_THEME = EditorView.theme({
     minWidth: "0",
     minHeight: "20px",
   },
-  ".cm-deletedLine .said": {
+  ".cm-deletedLine .cm-said": {
     position: "absolute",
     width: "1px",
     height: "1px",

@@ -157,7 +157,7 @@ export class EditorSeen {
         } else if (isSeen(`new ${number}`, at, text.height)) positions.push(from);
       }
     }
-    for (const [line, element] of this.#removed()) {
+    for (const [line, element] of this.#removed({ top, bottom })) {
       const rect = element.getBoundingClientRect();
       if (isSeen(`old ${line}`, rect.top, rect.height)) this.#old.add(line);
     }
@@ -167,11 +167,19 @@ export class EditorSeen {
     return this.#count().seen !== before;
   }
 
-  /** Return the removed lines that are drawn in one column, by their numbers from 1. */
-  #removed(): [number, Element][] {
+  /** Return the removed lines that are drawn in one column, by their numbers from 1; with a window only those in it. */
+  #removed(within?: { top: number; bottom: number }): [number, Element][] {
     if (this.left) return [];
-    const rows = this.parent.querySelectorAll<HTMLElement>(".cm-deletedLine");
-    return [...rows].map((row): [number, Element] => [Number(row.dataset.line), row]);
+    const blocks = [...this.parent.querySelectorAll(".cm-deletedBlock")].filter((block) => {
+      const { top, bottom } = within ? block.getBoundingClientRect() : { top: 0, bottom: 0 };
+      return !within || (bottom > within.top && top < within.bottom);
+    });
+    return blocks.flatMap((block) =>
+      [...block.querySelectorAll<HTMLElement>(".cm-deletedLine")].map((row): [number, Element] => [
+        Number(row.dataset.line),
+        row,
+      ]),
+    );
   }
 
   /** Scroll to what was not on the screen yet. */

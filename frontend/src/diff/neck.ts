@@ -16,6 +16,12 @@ export interface NeckOptions {
   isOpen: boolean;
 }
 
+/** Where the texts of both sides begin, in px from the top of the neck. */
+interface Offsets {
+  left: number;
+  right: number;
+}
+
 export class Neck {
   #ribbons = new Map<number, HTMLElement>();
   #folds: HTMLElement[] = [];
@@ -31,21 +37,39 @@ export class Neck {
   draw(): void {
     const all = this.right.state.field(hunkField);
     const live = new Set<number>();
+    // What is measured is measured before anything is moved.
+    const zero = this.dom.getBoundingClientRect().top;
+    const offsets: Offsets = { left: this.left.documentTop - zero, right: this.right.documentTop - zero };
+    const places: [number, Hunk, [number, number]][] = [];
     all.forEach((hunk, at) => {
-      if (hunk.isLost) return;
+      if (!hunk.isLost && this.#isNear(hunk)) places.push([at, hunk, this.#place(hunk, offsets)]);
+    });
+    for (const [at, hunk, [top, bottom]] of places) {
       live.add(at);
       const ribbon = this.#ribbon(at, all.length);
-      const [top, bottom] = this.#place(hunk);
       place(ribbon, top, bottom - top);
       ribbon.classList.toggle("tight", bottom - top < TIGHT);
       markChoice(ribbon, choiceOf(hunk));
-    });
+    }
     for (const [at, ribbon] of this.#ribbons) {
       if (live.has(at)) continue;
       ribbon.remove();
       this.#ribbons.delete(at);
     }
-    this.#drawFolds();
+    this.#drawFolds(offsets.right);
+  }
+
+  /** Whether a hunk may be on the screen, or near it. */
+  #isNear({ start, count, oldStart, oldLines }: Hunk): boolean {
+    const isIn = (view: EditorView, from: number, size: number): boolean => {
+      const { doc } = view.state;
+      const { viewport } = view;
+      return (
+        doc.line(Math.min(from + 1, doc.lines)).from <= viewport.to &&
+        doc.line(Math.min(from + Math.max(1, size), doc.lines)).to >= viewport.from
+      );
+    };
+    return isIn(this.right, start, count) || isIn(this.left, oldStart, oldLines.length);
   }
 
   #ribbon(at: number, all: number): HTMLElement {
@@ -65,10 +89,8 @@ export class Neck {
   }
 
   /** Return where a hunk begins and ends, in px from the top of the neck. */
-  #place({ start, count, oldStart, oldLines }: Hunk): [number, number] {
-    const zero = this.dom.getBoundingClientRect().top;
-    const edges = (view: EditorView, from: number, size: number): [number, number] => {
-      const offset = view.documentTop - zero;
+  #place({ start, count, oldStart, oldLines }: Hunk, offsets: Offsets): [number, number] {
+    const edges = (view: EditorView, offset: number, from: number, size: number): [number, number] => {
       const { doc } = view.state;
       if (size === 0) {
         const at =
@@ -80,14 +102,14 @@ export class Neck {
       const bottom = end < doc.lines ? lineBlock(view, end).top : view.lineBlockAt(doc.length).bottom;
       return [offset + lineBlock(view, from).top, offset + bottom];
     };
-    const [top, bottom] = edges(this.right, start, count);
-    const [oldTop, oldBottom] = edges(this.left, oldStart, oldLines.length);
+    const [top, bottom] = edges(this.right, offsets.right, start, count);
+    const [oldTop, oldBottom] = edges(this.left, offsets.left, oldStart, oldLines.length);
     return [Math.min(count ? top : oldTop, oldLines.length ? oldTop : top), Math.max(bottom, oldBottom)];
   }
 
-  #drawFolds(): void {
-    const folds = foldsIn(this.right.state);
-    const zero = this.dom.getBoundingClientRect().top;
+  #drawFolds(offset: number): void {
+    const { viewport } = this.right;
+    const folds = foldsIn(this.right.state).filter(({ from, to }) => from <= viewport.to && to >= viewport.from);
     while (this.#folds.length > folds.length) this.#folds.pop()?.remove();
     folds.forEach((fold, at) => {
       const block = this.right.lineBlockAt(fold.from);
@@ -98,7 +120,7 @@ export class Neck {
         this.dom.prepend(line);
         this.#folds.push(line);
       }
-      place(line, this.right.documentTop - zero + block.top, block.height);
+      place(line, offset + block.top, block.height);
     });
   }
 }

@@ -7,6 +7,9 @@ import { type Span, exactPieces } from "./code-spans.ts";
 import type { LineHunk } from "./line-diff.ts";
 import { SIGNS, hangOf } from "./line-marks.ts";
 
+/** Number of removed lines that are laid out together. */
+const BLOCK = 50;
+
 export const coloursSet = StateEffect.define<readonly (readonly Span[])[]>();
 /** The coloured parts of each line of the old text. */
 const coloursField = StateField.define<readonly (readonly Span[])[]>({
@@ -49,18 +52,20 @@ class RemovedLines extends WidgetType {
     box.className = "cm-deletedChunk";
     const { oldFrom, oldTo } = this.chunk;
     const { old } = marksOf(this.difference, this.chunk);
+    let block = box;
     linesOf(this.difference.old, oldFrom, oldTo).forEach((text, at) => {
       const line = oldFrom + at;
-      const row = box.appendChild(document.createElement("div"));
-      row.className = "cm-deletedLine";
+      // Blocks that are not near the screen are not laid out.
+      if (at % BLOCK === 0) {
+        block = box.appendChild(document.createElement("div"));
+        block.className = "cm-deletedBlock";
+      }
+      const row = block.appendChild(ROW.cloneNode(true) as HTMLElement);
+      const [number, , , shown] = row.children as unknown as [HTMLElement, HTMLElement, HTMLElement, HTMLElement];
       row.dataset.line = String(line + 1);
-      row.append(
-        part("number", this.numbers ? String(this.numbers[line] || "") : String(line + 1)),
-        part("number", ""),
-        part("sign", SIGNS.removed),
-      );
-      const shown = row.appendChild(part(`text ${hangOf(text)}`, ""));
-      shown.append(part("said", `${this.said} `), ...pieceNodes(text, this.colours[line] ?? [], old[at] ?? []));
+      number.textContent = this.numbers ? String(this.numbers[line] || "") : String(line + 1);
+      shown.classList.add(hangOf(text));
+      shown.append(part("cm-said", `${this.said} `), ...pieceNodes(text, this.colours[line] ?? [], old[at] ?? []));
     });
     return box;
   }
@@ -77,6 +82,11 @@ function part(name: string, text: string): HTMLElement {
   if (name === "sign") element.setAttribute("aria-hidden", "true");
   return element;
 }
+
+/** A row without its text. */
+const ROW = document.createElement("div");
+ROW.className = "cm-deletedLine";
+ROW.append(part("number", ""), part("number", ""), part("sign", SIGNS.removed), part("text", ""));
 
 /** Return the nodes of a line: its coloured parts, and within a mark what differs. */
 export function pieceNodes(

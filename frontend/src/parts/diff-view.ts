@@ -291,7 +291,7 @@ export class DiffElement extends LitElement {
     )
       return;
     const words = {
-      alikeCharacters: (count: number) => t("alikeCharacters", count.toLocaleString()),
+      alikeCharacters: (count: number) => t("alikeCharacters", grouped(count)),
       noNewline: t("noNewline"),
     };
     const rows = changeRows(oldText, newText, hunks, words, this.numbers);
@@ -300,8 +300,8 @@ export class DiffElement extends LitElement {
       rows.hunks,
       rows.alike,
       {
-        hunk: (number, all, line) => `${t("hunkOf", number, all)} \u00b7 ${t("lineNumber", line.toLocaleString())}`,
-        alike: (lines) => t("alikeLines", lines.toLocaleString()),
+        hunk: (number, all, line) => `${t("hunkOf", number, all)} \u00b7 ${t("lineNumber", grouped(line))}`,
+        alike: (lines) => t("alikeLines", grouped(lines)),
         added: t("addedLine"),
         removed: t("removedLine"),
       },
@@ -324,8 +324,10 @@ function lineCount(text: string | undefined): number {
   return (text?.match(/\n/g)?.length ?? 0) + 1;
 }
 
+const NUMBERS = new Intl.NumberFormat();
+
 function grouped(number: number): string {
-  return number.toLocaleString();
+  return NUMBERS.format(number);
 }
 
 /** Return a text with the line ends of the editor. */
