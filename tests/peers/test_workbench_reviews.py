@@ -214,7 +214,7 @@ async def test_hunks_are_kept_one_by_one_side_by_side(reviews: CompanionReviews)
     assert said.endswith(before.replace("line21\n", "twentyone\nand more\n"))
 
 
-async def test_the_neck_shows_what_is_decided_and_comments_name_the_line_on_the_screen(reviews: CompanionReviews) -> None:
+async def test_the_neck_shows_choices_and_comments_name_the_line_on_the_screen(reviews: CompanionReviews) -> None:
     page, card = reviews.page, reviews.card
     asked = await reviews.propose("a.py", _with_three_hunks(reviews.workspace))
     await page.keyboard.press("v")
