@@ -9,21 +9,17 @@ import { ApiError, type Session, api, forget, knowDevice, pair, takeCode, token 
 import { TaskStore } from "./store.ts";
 import { LANGUAGE, t } from "./words.ts";
 import { PageElement, followLink, go } from "./parts/base.ts";
-import "./pages/devices-page.ts";
-import "./pages/diff-page.ts";
-import "./pages/files-page.ts";
 import "./pages/history-page.ts";
 import "./pages/inbox-page.ts";
 import "./pages/new-page.ts";
-import "./pages/settings-page.ts";
-import "./pages/tools-page.ts";
 import "./pages/task-page.ts";
-import "./pages/written-page.ts";
 import "./styles/tokens.css";
 import "./styles/workbench.css";
 import "./styles/written.css";
 import { hasLetters, isForPage, setLetters, watchKeys } from "./keys.ts";
+import { loadPage } from "./later-pages.ts";
 import { PAGE, enterPage } from "./place.ts";
+import { type Route, routeOf, titleOf } from "./routes.ts";
 
 enterPage();
 
@@ -55,12 +51,16 @@ export class Workbench extends PageElement {
   #store = new TaskStore();
   #reviews = new ReviewStore();
   #second = "";
+  /** Whether the user went to a page whose heading is still to get the focus. */
+  #hasArrived = false;
 
   override connectedCallback(): void {
     super.connectedCallback();
     document.documentElement.lang = LANGUAGE;
     addEventListener("popstate", () => {
       this.path = location.pathname;
+      this.#hasArrived = true;
+      this.requestUpdate();
     });
     watchKeys();
     addEventListener("keydown", this.#press);
@@ -164,6 +164,10 @@ export class Workbench extends PageElement {
     this.isRefused = true;
   }
 
+  get #route(): Route {
+    return routeOf(this.path.slice(PAGE.length));
+  }
+
   get #waiting(): number {
     return this.#store.questions.length + this.#reviews.waiting.length;
   }
@@ -172,13 +176,20 @@ export class Workbench extends PageElement {
     return this.#store.isReached && (this.session?.tasks === true || this.#reviews.isReached);
   }
 
+  /** Give the document the title of its page. */
+  #name(): void {
+    const { name, id } = this.#route;
+    const title = this.session ? titleOf(name, this.#store.rows.get(id)?.title ?? "", this.#waiting) : "Isthmus";
+    if (document.title !== title) document.title = title;
+  }
+
   #count(): void {
     const count = this.#waiting;
     if (this.#store.isLoaded && count !== this.#counted) {
       if (this.#counted >= 0 || count > 0) this.#announcer.announce(count ? t("wait", count) : t("nothingWaits"));
       this.#counted = count;
     }
-    document.title = count ? `(${count}) Isthmus` : "Isthmus";
+    this.#name();
     const counting = navigator as Navigator & {
       setAppBadge?: (count: number) => Promise<void>;
       clearAppBadge?: () => Promise<void>;
@@ -224,17 +235,9 @@ export class Workbench extends PageElement {
 
   #frame(session: Session) {
     const count = this.#waiting;
-    const path = this.path.slice(PAGE.length);
-    const taskId = /^task\/([^/]+)$/.exec(path)?.[1];
-    const compared = /^diff\/([^/]+)$/.exec(path)?.[1];
-    const written = /^written\/([^/]+)$/.exec(path)?.[1];
-    const page = written
-      ? "written"
-      : taskId
-        ? "task"
-        : compared
-          ? "diff"
-          : (/^(new|history|devices|tools|settings|files)$/.exec(path)?.[1] ?? "inbox");
+    const { name: page, id } = this.#route;
+    // An element that is drawn before its page has come would begin without what it shows.
+    const isHere = loadPage(page, () => this.requestUpdate());
     const link = (path: string, name: string, words: string, symbol: Parameters<typeof icon>[0], badge = 0) =>
       html` <a href=${path} class=${page === name ? "on" : ""} aria-current=${page === name ? "page" : nothing}
         >${icon(symbol)}<span>${words}</span>${badge ? html`<span class="count" aria-label=${t("wait", badge)}>${badge}</span>` : nothing}</a
@@ -260,8 +263,8 @@ export class Workbench extends PageElement {
               (task) =>
                 html`<a
                   href="${PAGE}task/${task.id}"
-                  class="task wide-only ${task.id === taskId ? "on" : ""}"
-                  aria-current=${task.id === taskId ? "page" : nothing}
+                  class="task wide-only ${page === "task" && task.id === id ? "on" : ""}"
+                  aria-current=${page === "task" && task.id === id ? "page" : nothing}
                   >${stateMark(task.state)}<span class="cut" dir="auto"
                     >${visibleLine(task.title, 60) || task.id}</span
                   ></a
@@ -273,43 +276,45 @@ export class Workbench extends PageElement {
           ${link(`${PAGE}devices`, "devices", session.user || t("devices"), "device")}
         </nav>
         ${
-          page === "inbox"
-            ? html`<isthmus-inbox
-                .store=${this.#store}
-                .reviews=${this.#reviews}
-                .now=${this.now}
-                .version=${this.version}
-              ></isthmus-inbox>`
-            : page === "history"
-              ? html`<isthmus-history
+          !isHere
+            ? html`<main class="pane surface span"><p class="empty" role="status">${t("connecting")}</p></main>`
+            : page === "inbox"
+              ? html`<isthmus-inbox
                   .store=${this.#store}
+                  .reviews=${this.#reviews}
                   .now=${this.now}
                   .version=${this.version}
-                ></isthmus-history>`
-              : page === "diff"
-                ? html`<isthmus-session-diff .taskId=${compared ?? ""}></isthmus-session-diff>`
-                : page === "written"
-                  ? html`<isthmus-written
-                      .companion=${written ?? ""}
-                      .reviews=${this.#reviews}
-                      .version=${this.version}
-                    ></isthmus-written>`
-                  : page === "files"
-                    ? html`<isthmus-files .reviews=${this.#reviews} .version=${this.version}></isthmus-files>`
-                    : page === "devices"
-                      ? html`<isthmus-devices .now=${this.now}></isthmus-devices>`
-                      : page === "tools"
-                        ? html`<isthmus-tools .session=${session}></isthmus-tools>`
-                        : page === "settings"
-                          ? html`<isthmus-settings></isthmus-settings>`
-                          : page === "new"
-                            ? html`<isthmus-new .store=${this.#store} .session=${session}></isthmus-new>`
-                            : html`<isthmus-task
-                                .taskId=${taskId ?? ""}
-                                .store=${this.#store}
-                                .now=${this.now}
-                                .storeVersion=${this.version}
-                              ></isthmus-task>`
+                ></isthmus-inbox>`
+              : page === "history"
+                ? html`<isthmus-history
+                    .store=${this.#store}
+                    .now=${this.now}
+                    .version=${this.version}
+                  ></isthmus-history>`
+                : page === "diff"
+                  ? html`<isthmus-session-diff .taskId=${id}></isthmus-session-diff>`
+                  : page === "written"
+                    ? html`<isthmus-written
+                        .companion=${id}
+                        .reviews=${this.#reviews}
+                        .version=${this.version}
+                      ></isthmus-written>`
+                    : page === "files"
+                      ? html`<isthmus-files .reviews=${this.#reviews} .version=${this.version}></isthmus-files>`
+                      : page === "devices"
+                        ? html`<isthmus-devices .now=${this.now}></isthmus-devices>`
+                        : page === "tools"
+                          ? html`<isthmus-tools .session=${session}></isthmus-tools>`
+                          : page === "settings"
+                            ? html`<isthmus-settings></isthmus-settings>`
+                            : page === "new"
+                              ? html`<isthmus-new .store=${this.#store} .session=${session}></isthmus-new>`
+                              : html`<isthmus-task
+                                  .taskId=${id}
+                                  .store=${this.#store}
+                                  .now=${this.now}
+                                  .storeVersion=${this.version}
+                                ></isthmus-task>`
         }
         <footer class="status">
           <span class="row" role="status"
@@ -334,8 +339,23 @@ export class Workbench extends PageElement {
   }
 
   override updated(): void {
+    this.#name();
+    if (this.#hasArrived) void this.#arrive();
     const keys = this.querySelector<HTMLDialogElement>("dialog.sheet");
     if (keys && !keys.open) keys.showModal();
+  }
+
+  /** Give the focus to the heading of the page that was gone to, unless the page has it: a screen reader goes on there. */
+  async #arrive(): Promise<void> {
+    await this.querySelector<PageElement>(".frame > :nth-child(2)")?.updateComplete;
+    const main = this.querySelector("main");
+    const heading = main?.querySelector("h1");
+    // A page that comes later has none yet.
+    if (!main || !heading || !this.#hasArrived) return;
+    this.#hasArrived = false;
+    if (main.contains(document.activeElement)) return;
+    heading.tabIndex = -1;
+    heading.focus({ preventScroll: true });
   }
 
   #keys() {

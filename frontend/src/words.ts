@@ -5,6 +5,7 @@ export const TABLE = {
   history: ["History", "历史"],
   devices: ["Devices", "设备"],
   tasks: ["Tasks", "任务"],
+  task: ["Task", "任务"],
   newTask: ["New task", "新任务"],
   wait: ["{0} wait", "{0} 项等待"],
   emptyInbox: ["Nothing waits for you.", "没有等待您处理的事项。"],

@@ -185,8 +185,8 @@ def test_model_effort_and_mode_are_those_of_the_session_until_the_user_chooses(
             assert "gemini-2.5-flash" in wire.model_requests[-1].path
             assert "24576" in str(wire.model_requests[-1].json)
             # Beside the conversation: what it and this task have cost, and the tokens of this task.
-            expect(page.locator("isthmus-aside")).to_contain_text("Cost of the conversation$0.0002")
-            expect(page.locator("isthmus-aside")).to_contain_text("Cost of this task$0.0002")
+            expect(page.locator("isthmus-aside")).to_contain_text("Cost of the conversation $0.0002")
+            expect(page.locator("isthmus-aside")).to_contain_text("Cost of this task $0.0002")
             expect(page.locator("isthmus-aside")).to_contain_text("1,200 tokens of input, 1,000 of them cached")
             expect(page.locator("isthmus-aside")).to_contain_text("34 tokens of output, 10 of them thoughts")
             page.reload()
