@@ -1,7 +1,7 @@
 // The three facts of a question, from the call itself: what is wanted, what it touches, what the answer covers.
 
 import { diffOf } from "./diffs.ts";
-import type { ToolCall } from "./protocol.ts";
+import type { FileDiff, ToolCall } from "./protocol.ts";
 import { exact, exactLine, visibleLine } from "./safe.ts";
 import { linesOf } from "./task-fold.ts";
 import { LANGUAGE, t } from "./words.ts";
@@ -43,6 +43,15 @@ export function jsonProblem(text: string): string {
   }
 }
 
+/** Return whether a call removes a file; one that only empties a file does not. */
+function isRemoval(call: ToolCall, { old_content, new_content, file_path }: FileDiff): boolean {
+  if (!old_content || new_content !== "") return false;
+  if (/(^|[^a-z])(delete|remove|unlink)(?![a-z])/i.test(call.tool_name)) return true;
+  const patch = [call.input_parameters?.input, call.input_parameters?.patch].find((text) => typeof text === "string");
+  const removed = typeof patch === "string" ? [...patch.matchAll(/^\*\*\* Delete File: (.+)$/gm)] : [];
+  return removed.some(([, path]) => path !== undefined && `/${file_path}`.endsWith(`/${path.trim()}`));
+}
+
 const FOUND = new WeakMap<ToolCall, { workspace: string; facts: Facts }>();
 
 /** Return the facts of a call; they are found once. */
@@ -66,6 +75,16 @@ function found(call: ToolCall, workspace: string): Facts {
   if (diff) {
     const path = shownPath(diff.file_path || diff.file_name, workspace);
     const isNew = diff.old_content === undefined;
+    if (isRemoval(call, diff)) {
+      const gone = linesOf(diff.old_content ?? "").length;
+      return {
+        verb: t("deleteFile"),
+        object: path,
+        wants,
+        touches: gone === 1 ? t("goneLine", path) : t("goneLines", path, gone.toLocaleString()),
+        covers: t("thisFileOnly"),
+      };
+    }
     const lines = linesOf(diff.new_content).length;
     const only = call.tool_name === "replace" || call.tool_name === "write_file";
     return {

@@ -110,7 +110,7 @@ async () => {
   const root = diff.shadowRoot, added = new Set(), removed = new Set(), marks = new Set();
   const text = (node) => {
     const copy = node.cloneNode(true);
-    for (const said of copy.querySelectorAll(".said, .number, .sign")) said.remove();
+    for (const said of copy.querySelectorAll(".said, .cm-said, .number, .sign")) said.remove();
     return copy.textContent;
   };
   const limit = box.getBoundingClientRect();
@@ -142,7 +142,7 @@ async () => {
     collect();
     if (box.scrollTop + box.clientHeight >= box.scrollHeight - 2) break;
   }
-  const notes = [...root.querySelectorAll(".fold, .note, .cm-collapsedLines")].map((node) => node.textContent);
+  const notes = [...root.querySelectorAll(".fold, .note, .cm-unfold")].map((node) => node.textContent);
   const isLong = root.querySelector(".long") !== null;
   box.remove();
   const lists = { added: [...added], removed: [...removed], marks: [...marks] };
