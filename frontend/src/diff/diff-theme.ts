@@ -109,11 +109,11 @@ export const DIFF_THEME = EditorView.theme({
     overflow: "hidden",
     clipPath: "inset(50%)",
   },
-  ".cm-line[data-end]::after": {
+  // It floats, so that a long line goes around it.
+  ".cm-line[data-end]::before": {
     content: "attr(data-end)",
-    position: "absolute",
-    right: "12px",
-    top: "0",
+    float: "right",
+    marginLeft: "12px",
     font: "var(--t-xs) var(--font-ui)",
     lineHeight: "20px",
     textIndent: "0",

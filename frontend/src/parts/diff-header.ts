@@ -7,8 +7,8 @@ import { t } from "../words.ts";
 /** Return a path with its folder set back. */
 export function shownFile(path: string) {
   const name = path.lastIndexOf("/") + 1;
-  return html`<code class="cut path" dir="auto"
-    ><span class="t3">${path.slice(0, name)}</span>${path.slice(name)}</code
+  return html`<code class="path" dir="auto"
+    ><span class="t3 cut">${path.slice(0, name)}</span><span class="cut">${path.slice(name)}</span></code
   >`;
 }
 
@@ -16,7 +16,7 @@ export function shownFile(path: string) {
 export function diffHeader(path: string, counts: unknown, hunks: number, tools: unknown) {
   return html`<div class="dhead">
     ${icon("file")}${shownFile(path)} ${counts}
-    ${hunks > 1 ? html`<span class="xs t3 num wide-only">${t("hunks", hunks.toLocaleString())}</span>` : nothing}
+    ${hunks > 1 ? html`<span class="xs t3 num hunks">${t("hunks", hunks.toLocaleString())}</span>` : nothing}
     <span class="right row">${tools}</span>
   </div>`;
 }
@@ -24,6 +24,6 @@ export function diffHeader(path: string, counts: unknown, hunks: number, tools: 
 /** Return the switch between one column and two. */
 export function sidesSwitch(isSides: boolean, toggle: () => void) {
   return html`<button class="b small quiet wide-only" aria-pressed=${isSides} @click=${toggle}>
-    ${icon("sides")}${t("sideBySide")} <kbd>v</kbd>
+    ${icon("sides")}<span class="named-only">${t("sideBySide")}</span> <kbd>v</kbd>
   </button>`;
 }
