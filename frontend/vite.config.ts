@@ -30,8 +30,10 @@ function shellOfPage(): Plugin {
       if (worker.imports.length)
         throw new Error(`${WORKER} must not share code with the page: ${worker.imports.join(", ")}`);
       const styles = files.filter((file) => file.type === "asset" && file.fileName.endsWith(".css"));
-      // The pages that come later are kept, too: they are there without a connection.
-      const pages = files.filter((file) => file.type === "chunk" && file.facadeModuleId?.includes("/src/pages/"));
+      // The pages and cards that come later are kept, too: they are there without a connection.
+      const pages = files.filter(
+        (file) => file.type === "chunk" && /\/src\/(pages|parts)\//.test(file.facadeModuleId ?? ""),
+      );
       const scripts = withImports([entry.fileName, ...pages.map((file) => file.fileName)], bundle);
       const shell = [...scripts, ...styles.map((file) => file.fileName)].sort();
       const names = files

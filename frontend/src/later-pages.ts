@@ -1,6 +1,7 @@
-// The pages that few visits begin with: each is a chunk of its own, which comes when it is shown.
+// The pages that few visits begin with, and the cards that ask: each is a chunk of its own, which comes when it is shown.
 
 const PAGES: Readonly<Record<string, () => Promise<unknown>>> = {
+  cards: () => import("./parts/cards.ts"),
   devices: () => import("./pages/devices-page.ts"),
   diff: () => import("./pages/diff-page.ts"),
   files: () => import("./pages/files-page.ts"),

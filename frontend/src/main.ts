@@ -250,6 +250,7 @@ export class Workbench extends PageElement {
     const { name: page, id } = this.#route;
     // An element that is drawn before its page has come would begin without what it shows.
     const isHere = loadPage(page, () => this.requestUpdate());
+    loadPage("cards", () => this.requestUpdate());
     const link = (path: string, name: string, words: string, symbol: Parameters<typeof icon>[0], badge = 0) =>
       html` <a href=${path} class=${page === name ? "on" : ""} aria-current=${page === name ? "page" : nothing}
         >${icon(symbol)}<span>${words}</span>${badge ? html`<span class="count" aria-label=${t("wait", badge)}>${badge}</span>` : nothing}</a

@@ -11,7 +11,7 @@ import { type Outcome, type ReviewStore, type Waiting, folderOf } from "../revie
 import { PageElement } from "../parts/base.ts";
 import { askedCard } from "../parts/asked-card.ts";
 import { aboutLines, askerHead, fromLine } from "../parts/asker.ts";
-import { outcomeText } from "../parts/review-card.ts";
+import { outcomeText } from "../parts/outcome.ts";
 import { isForPage } from "../keys.ts";
 import { PAGE } from "../place.ts";
 

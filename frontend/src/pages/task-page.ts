@@ -27,7 +27,6 @@ import "../parts/prompt-box.ts";
 import "../parts/queued-messages.ts";
 import "../parts/rewind-ask.ts";
 import "../parts/task-aside.ts";
-import "../parts/trust-card.ts";
 import { isForPage } from "../keys.ts";
 import { PAGE } from "../place.ts";
 

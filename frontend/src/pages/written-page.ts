@@ -3,7 +3,7 @@ import { customElement, property, state } from "lit/decorators.js";
 import { icon } from "../icons.ts";
 import { isEnter, isForPage, isMeant } from "../keys.ts";
 import { PageElement, READ_MS, go } from "../parts/base.ts";
-import { shownCounts } from "../parts/diff-view.ts";
+import { shownCounts } from "../parts/counts.ts";
 import { type HunkWish, hunkKey } from "../parts/written-file.ts";
 import { PAGE } from "../place.ts";
 import { shownPath } from "../question.ts";

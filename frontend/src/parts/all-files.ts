@@ -13,7 +13,8 @@ import { countLines } from "../diffs.ts";
 import { type Word, t } from "../words.ts";
 import { AnswerCard, hasDraft, wasRead } from "./answer-card.ts";
 import { diffHeader, sidesSwitch } from "./diff-header.ts";
-import { type DiffElement, shownCounts } from "./diff-view.ts";
+import type { DiffElement } from "./diff-view.ts";
+import { shownCounts } from "./counts.ts";
 
 const NONE = { added: 0, removed: 0 };
 

@@ -6,7 +6,6 @@ import { formOf } from "../forms/form.ts";
 import type { TaskRow, ToolCall } from "../protocol.ts";
 import { modelName } from "../forms/form-facts.ts";
 import type { PageElement } from "./base.ts";
-import "./question-card.ts";
 
 export interface Asked {
   calls: readonly ToolCall[];

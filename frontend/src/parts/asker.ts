@@ -9,7 +9,7 @@ import { factsOf } from "../question.ts";
 import { visibleLine } from "../safe.ts";
 import type { Question } from "../store.ts";
 import { age, t } from "../words.ts";
-import { countsOf } from "./diff-view.ts";
+import { countsOf } from "./counts.ts";
 
 /** Return the name of the MCP server that asks; empty if the agent does. */
 function serverOf({ call }: Question): string {

@@ -5,13 +5,10 @@ import { compare } from "../diff/compare.ts";
 import type { DiffView } from "../diff/diff-editor.ts";
 import type { Choice, Hunk } from "../diff/diff-hunks.ts";
 
-import type { LineCounts } from "../diffs.ts";
 import type { LineComment, Place } from "../diff/line-comments.ts";
 import { type LineNumbers, changeRows } from "../diff/long-rows.ts";
 import { LONG_STYLES } from "../diff/long-styles.ts";
 import { LongView } from "../diff/long-view.ts";
-import type { FileDiff } from "../protocol.ts";
-import { countLines } from "../diffs.ts";
 import { exact } from "../safe.ts";
 import type { SeenState } from "../diff/editor-seen.ts";
 import { t } from "../words.ts";
@@ -333,16 +330,4 @@ function grouped(number: number): string {
 /** Return a text with the line ends of the editor. */
 function plain(text: string): string {
   return text.replace(/\r\n?/g, "\n");
-}
-
-const COUNTS = new WeakMap<FileDiff, LineCounts>();
-
-export function countsOf(diff: FileDiff) {
-  let counts = COUNTS.get(diff);
-  if (!counts) COUNTS.set(diff, (counts = countLines(diff.old_content ?? "", diff.new_content)));
-  return shownCounts(counts);
-}
-
-export function shownCounts({ added, removed }: LineCounts) {
-  return html`<span class="num"><span class="add">+${added}</span> <span class="del">−${removed}</span></span>`;
 }

@@ -8,7 +8,7 @@ import { type Mark, type Marks, isBack } from "../written/marks.ts";
 import type { WrittenDiff, WrittenFile, WrittenHunk } from "../written/written.ts";
 import { type Part, type SideLine, partsOf } from "../written/written-rows.ts";
 import { PageElement } from "./base.ts";
-import { shownCounts } from "./diff-view.ts";
+import { shownCounts } from "./counts.ts";
 
 /** Number of lines of a side of a hunk that are drawn at first, and with each wish for more. */
 const DRAWN = 400;
