@@ -12,7 +12,6 @@ import { PageElement } from "../parts/base.ts";
 import { askedCard } from "../parts/asked-card.ts";
 import { aboutLines, askerHead, fromLine } from "../parts/asker.ts";
 import { outcomeText } from "../parts/review-card.ts";
-import "../parts/all-files.ts";
 import { isForPage } from "../keys.ts";
 import { PAGE } from "../place.ts";
 
@@ -328,8 +327,13 @@ export class InboxPage extends PageElement {
   #openAll = (): void => {
     const group = this.#groupOf(this.#shown.find((item) => item.key === this.chosen));
     if (group.length < 2) return;
-    this.all = group.map((item) => ({ ...item }));
-    this.isOpen = true;
+    void import("../parts/all-files.ts").then(
+      () => {
+        this.all = group.map((item) => ({ ...item }));
+        this.isOpen = true;
+      },
+      () => undefined,
+    );
   };
 
   #allFiles(all: Item[]) {
