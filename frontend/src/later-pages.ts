@@ -5,6 +5,7 @@ const PAGES: Readonly<Record<string, () => Promise<unknown>>> = {
   devices: () => import("./pages/devices-page.ts"),
   diff: () => import("./pages/diff-page.ts"),
   files: () => import("./pages/files-page.ts"),
+  history: () => import("./pages/history-page.ts"),
   settings: () => import("./pages/settings-page.ts"),
   tools: () => import("./pages/tools-page.ts"),
   written: () => import("./pages/written-page.ts"),

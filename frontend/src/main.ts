@@ -9,13 +9,11 @@ import { ApiError, type Session, api, forget, knowDevice, pair, takeCode, token 
 import { TaskStore } from "./store.ts";
 import { LANGUAGE, t } from "./words.ts";
 import { PageElement, followLink, go } from "./parts/base.ts";
-import "./pages/history-page.ts";
 import "./pages/inbox-page.ts";
 import "./pages/new-page.ts";
 import "./pages/task-page.ts";
 import "./styles/tokens.css";
 import "./styles/workbench.css";
-import "./styles/written.css";
 import { hasLetters, isForPage, sendKey, setLetters, watchKeys } from "./keys.ts";
 import { loadPage } from "./later-pages.ts";
 import { PAGE, enterPage } from "./place.ts";

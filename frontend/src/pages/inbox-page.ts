@@ -327,9 +327,13 @@ export class InboxPage extends PageElement {
   #openAll = (): void => {
     const group = this.#groupOf(this.#shown.find((item) => item.key === this.chosen));
     if (group.length < 2) return;
-    void import("../parts/all-files.ts");
-    this.all = group.map((item) => ({ ...item }));
-    this.isOpen = true;
+    void import("../parts/all-files.ts").then(
+      () => {
+        this.all = group.map((item) => ({ ...item }));
+        this.isOpen = true;
+      },
+      () => undefined,
+    );
   };
 
   #allFiles(all: Item[]) {

@@ -14,6 +14,7 @@ import { problemOf } from "../sending.ts";
 import { clock, t } from "../words.ts";
 import { Marks } from "../written/marks.ts";
 import { captions, counted, decidedIn, markOf, nameOf } from "../written/turns.ts";
+import "../styles/written.css";
 import {
   type Listing,
   type Selection,
