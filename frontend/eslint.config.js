@@ -30,5 +30,9 @@ export default defineConfig(
     },
   },
   // The configuration of tools is no part of the project of TypeScript.
-  { files: ["*.js", "*.ts"], extends: [typescript.configs.disableTypeChecked] },
+  {
+    files: ["*.js", "*.ts", "dev/*.ts"],
+    extends: [typescript.configs.disableTypeChecked],
+    languageOptions: { globals: { URL: "readonly", console: "readonly", process: "readonly" } },
+  },
 );

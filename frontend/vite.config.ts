@@ -1,7 +1,20 @@
 import { createHash } from "node:crypto";
-import { type Plugin, defineConfig } from "vite";
+import { type Plugin, type Rolldown, defineConfig } from "vite";
 
 const WORKER = "sw.js";
+
+/** Return the names of chunks with those of all that they import at once. */
+function withImports(names: readonly string[], bundle: Rolldown.OutputBundle): string[] {
+  const found = new Set<string>();
+  for (const open = [...names]; open.length;) {
+    const name = open.pop() ?? "";
+    const chunk = bundle[name];
+    if (found.has(name) || chunk?.type !== "chunk") continue;
+    found.add(name);
+    open.push(...chunk.imports);
+  }
+  return [...found];
+}
 
 /** Tells the service worker which files the page needs to start, and gives each bundle a number of its own. */
 function shellOfPage(): Plugin {
@@ -17,7 +30,12 @@ function shellOfPage(): Plugin {
       if (worker.imports.length)
         throw new Error(`${WORKER} must not share code with the page: ${worker.imports.join(", ")}`);
       const styles = files.filter((file) => file.type === "asset" && file.fileName.endsWith(".css"));
-      const shell = [entry.fileName, ...entry.imports, ...styles.map((file) => file.fileName)].sort();
+      // The pages and cards that come later are kept, too: they are there without a connection.
+      const pages = files.filter(
+        (file) => file.type === "chunk" && /\/src\/(pages|parts)\//.test(file.facadeModuleId ?? ""),
+      );
+      const scripts = withImports([entry.fileName, ...pages.map((file) => file.fileName)], bundle);
+      const shell = [...scripts, ...styles.map((file) => file.fileName)].sort();
       const names = files
         .map((file) => file.fileName)
         .sort()
@@ -30,7 +48,8 @@ function shellOfPage(): Plugin {
   };
 }
 
-// The page is one entry; the editor of diffs is a chunk of its own that comes with the first diff.
+// The page is one entry; what few visits begin with (src/later-pages.ts) comes when it is shown, and the editor of diffs
+// with the first diff.
 export default defineConfig({
   base: "/ui/",
   // Only the page itself has this path in it, and a server below another path writes its own there; scripts find their files.

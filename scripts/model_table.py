@@ -98,9 +98,7 @@ def _row(sources: Mapping[str, Source], owner: str, name: str) -> dict[str, Any]
         row["input"] = smaller
     row["output"] = min((each for each in outputs if each), default=None)
     row |= _thinking(owner, name, first, other, codex)
-    kinds = set(first.get("modalities", {}).get("input", ())) | set(codex.get("input_modalities", ()))
-    kinds |= {kind for kind, key in (("image", "supports_vision"), ("pdf", "supports_pdf_input")) if other.get(key)}
-    row["media"] = sorted(kinds - {"text"})
+    row["media"] = _media(first, other, codex)
     row["server_tools"] = sorted(
         tool for tool in ("web_search", "url_context", "computer_use", "tool_search") if other.get(f"supports_{tool}")
     )
@@ -120,7 +118,17 @@ def _row(sources: Mapping[str, Source], owner: str, name: str) -> dict[str, Any]
     row["prices"] = prices
     row["source"] = [*used, *([priced_by] if priced_by else [])]
     row["date"] = max(sources[each].date for each in used)
-    return {key: value for key, value in row.items() if value not in (None, [])}
+    return {key: value for key, value in row.items() if value is not None and (value != [] or key == "media")}
+
+
+def _media(first: Mapping[str, Any], other: Mapping[str, Any], codex: Mapping[str, Any]) -> list[str] | None:
+    """Return the kinds of input beside text; None if no source lists all of them, and so none says what is missing."""
+    listed = [first.get("modalities", {}).get("input"), codex.get("input_modalities")]
+    if not any(listed):
+        return None
+    kinds = {kind for each in listed for kind in each or ()}
+    kinds |= {kind for kind, key in (("image", "supports_vision"), ("pdf", "supports_pdf_input")) if other.get(key)}
+    return sorted(kinds - {"text"})
 
 
 def _model(sources: Mapping[str, Source], source: str, owner: str, name: str) -> Mapping[str, Any]:

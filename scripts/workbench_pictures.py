@@ -289,7 +289,7 @@ def draw_pages(browser: "Browser", served: Workbench, token: str) -> None:
             page.wait_for_selector(f"isthmus-history >> text={DONE}")
             draw(page, f"history-{look}")
             page.get_by_role("link", name=f"Changes of the session: {DONE}").click()
-            page.locator("isthmus-session-diff .cm-changedLine, isthmus-session-diff .cm-insertedLine").first.wait_for()
+            page.locator("isthmus-session-diff .cm-changedLine").first.wait_for()
             draw(page, f"changes-{look}")
             for name, selector in (
                 ("new", "textarea"),

@@ -112,14 +112,29 @@ export function prompt(text: string, options: PromptOptions): Promise<TaskRow> {
 
 /** Answer a question. Throws an ApiError if it was answered before. */
 export function answer(taskId: string, callId: string, optionId: string, newContent?: string): Promise<TaskRow> {
-  const data = {
-    tool_call_id: callId,
-    selected_option_id: optionId,
-    ...(newContent === undefined ? {} : { file_details: { new_content: newContent } }),
-  };
+  return answerAll(taskId, [{ callId, optionId, content: newContent }]);
+}
+
+/** An answer: an option of a call, and the text that goes with it. */
+export interface Reply {
+  callId: string;
+  optionId: string;
+  content: string | undefined;
+}
+
+/** Answer questions of a task: all of them, or none. Throws an ApiError if one of them was answered before. */
+export function answerAll(taskId: string, replies: readonly Reply[]): Promise<TaskRow> {
+  const parts = replies.map(({ callId, optionId, content }) => ({
+    data: {
+      tool_call_id: callId,
+      selected_option_id: optionId,
+      ...(content === undefined ? {} : { file_details: { new_content: content } }),
+    },
+    mediaType: "application/json",
+  }));
   return send({
     taskId,
-    parts: [{ data, mediaType: "application/json" }],
+    parts,
     metadata: { [EXTENSION]: { answered_by: answererName() } },
   });
 }

@@ -8,8 +8,9 @@ export interface LineCounts {
   removed: number;
 }
 
-/** Return the diff that a call proposes or has made. */
+/** Return the diff that a call proposes or has made; the document of a question is none. */
 export function diffOf(call: ToolCall): FileDiff | undefined {
+  if (call.tool_name === "ask_user" || call.tool_name === "elicitation") return undefined;
   return call.confirmation_request?.file_edit_details ?? call.output?.diff;
 }
 

@@ -66,19 +66,31 @@ export function stateMark(state: TaskState | "todo"): TemplateResult {
   return html`<svg class="st st-${kind}" viewBox="0 0 14 14" role="img" aria-label=${label}>${shape}</svg>`;
 }
 
+const DECIDED = svg`<circle cx="7" cy="7" r="6" fill="currentColor"/>`;
+const PARTLY = svg`<circle cx="7" cy="7" r="5.2" fill="none" stroke="currentColor" stroke-width="1.6"/><path d="M7 1.8a5.2 5.2 0 0 1 0 10.4z" fill="currentColor"/>`;
+
+/** How much of something was seen: none (dashed), a part (half), or all of it, or it was decided (full). */
+export function moon(state: "none" | "part" | "all", label: string): TemplateResult {
+  const shape = state === "none" ? TODO : state === "part" ? PARTLY : DECIDED;
+  return html`<svg
+    class="st st-${state === "part" ? "wait" : "done"}"
+    viewBox="0 0 14 14"
+    role="img"
+    aria-label=${label}
+  >
+    ${shape}
+  </svg>`;
+}
+
 /** How far the user has decided about a turn of an agent. */
 export function turnMark(state: "working" | "open" | "partly" | "decided"): TemplateResult {
   const [kind, label, shape] =
     state === "working"
       ? (["run", t("working"), RING] as const)
       : state === "partly"
-        ? ([
-            "wait",
-            t("partlyDecided"),
-            svg`<circle cx="7" cy="7" r="5.2" fill="none" stroke="currentColor" stroke-width="1.6"/><path d="M7 1.8a5.2 5.2 0 0 1 0 10.4z" fill="currentColor"/>`,
-          ] as const)
+        ? (["wait", t("partlyDecided"), PARTLY] as const)
         : state === "decided"
-          ? (["done", t("decided"), svg`<circle cx="7" cy="7" r="6" fill="currentColor"/>`] as const)
+          ? (["done", t("decided"), DECIDED] as const)
           : ([
               "wait",
               t("notDecided"),

@@ -8,6 +8,9 @@ interface InstallEvent extends Event {
 
 let offered: InstallEvent | undefined;
 const RELOADED = "isthmus.reloaded";
+/** Path of the script with which this page began. */
+const ENTRY = new URL(document.querySelector<HTMLScriptElement>("script[type=module][src]")?.src ?? location.href)
+  .pathname;
 
 /** Whether the browser allows what needs an encrypted connection: to install the page, and notifications. */
 export const isSecure = isSecureContext && "serviceWorker" in navigator;
@@ -43,7 +46,7 @@ export async function install(): Promise<void> {
 
 /** Return whether the server has another page than this one; `entry` is the path of the script that its page begins with. */
 export function isOlderThan(entry: string): boolean {
-  return entry !== "" && import.meta.env.PROD && new URL(import.meta.url).pathname !== entry;
+  return entry !== "" && import.meta.env.PROD && ENTRY !== entry;
 }
 
 /** Load the server's page, but not twice for the same one: a cache on the way may hold the old page. Return false then. */

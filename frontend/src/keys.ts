@@ -30,9 +30,21 @@ function note(event: KeyboardEvent): void {
 /** Return whether a key is pressed for the page, and not in a field or behind a dialog. */
 export function isForPage(event: KeyboardEvent): boolean {
   const target = event.composedPath()[0] as HTMLElement | undefined;
-  if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return false;
+  if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isComposing(event)) return false;
   if (document.querySelector("dialog[open]") || (event.key.length === 1 && !hasLetters())) return false;
+  if (target instanceof HTMLInputElement && /^(radio|checkbox)$/.test(target.type)) return true;
   return !(target?.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target?.tagName ?? ""));
+}
+
+/** Return whether a key is Enter, and not the one that ends the composing of a text, such as of Chinese by its sounds. */
+export function isEnter(event: KeyboardEvent): boolean {
+  // Some engines end composing before this press; its code is the one of keys that an input method has taken.
+  return event.key === "Enter" && !isComposing(event);
+}
+
+/** Return whether a key belongs to a text that is being composed. */
+export function isComposing(event: KeyboardEvent): boolean {
+  return event.isComposing || event.keyCode === 229;
 }
 
 /** Return whether a key for the page may be an answer: one press of its own, after a pause without other letters. */
@@ -56,4 +68,9 @@ export function setLetters(isOn: boolean): void {
   } catch {
     // It holds for no page then.
   }
+}
+
+/** Return the keys that send what a field holds, as they are named on this machine. */
+export function sendKey(): string {
+  return /Mac|iPhone|iPad/.test(navigator.userAgent) ? "\u2318 \u21b5" : "Ctrl \u21b5";
 }

@@ -6,7 +6,7 @@ import { visibleLine } from "./safe.ts";
 import { ReviewStore } from "./reviews.ts";
 import { beginInstallation, isOlderThan, reloadFor } from "./installation.ts";
 import { ApiError, type Session, api, forget, knowDevice, pair, takeCode, token } from "./session.ts";
-import { SessionList, decoded, documentTitle, sessionOf, sessionPath, taskStateOf } from "./sessions.ts";
+import { SessionList, sessionPath, taskStateOf } from "./sessions.ts";
 import { TaskStore } from "./store.ts";
 import { LANGUAGE, t } from "./words.ts";
 import { PageElement, followLink, go } from "./parts/base.ts";
@@ -14,27 +14,16 @@ import "./pages/inbox-page.ts";
 import "./pages/task-page.ts";
 import "./styles/tokens.css";
 import "./styles/workbench.css";
-import "./styles/written.css";
-import { hasLetters, isForPage, setLetters, watchKeys } from "./keys.ts";
+import { hasLetters, isForPage, sendKey, setLetters, watchKeys } from "./keys.ts";
+import { loadPage } from "./later-pages.ts";
 import { PAGE, enterPage } from "./place.ts";
+import { type Route, routeOf, titleOf } from "./routes.ts";
 
 enterPage();
 
-/** Pages that are seldom shown come when they are, so that the first one is there soon. */
-const LATER: Record<string, () => Promise<unknown>> = {
-  devices: () => import("./pages/devices-page.ts"),
-  diff: () => import("./pages/diff-page.ts"),
-  files: () => import("./pages/files-page.ts"),
-  history: () => import("./pages/history-page.ts"),
-  new: () => import("./pages/new-page.ts"),
-  settings: () => import("./pages/settings-page.ts"),
-  tools: () => import("./pages/tools-page.ts"),
-  written: () => import("./pages/written-page.ts"),
-};
 /** Number of sessions beside the page. */
 const LISTED = 12;
 const TICK_MS = 1000;
-const RETRY_MS = 3000;
 /** A server that restarts between two requests is noticed after this time. */
 const COMPARE_MS = 60_000;
 /** Without a tick for this long the page slept. */
@@ -52,25 +41,40 @@ export class Workbench extends PageElement {
   @state() private hasKeys = false;
   @state() private isOld = false;
   @state() private said = "";
+  /** The keys for what is shown, and the title of the question in view. */
+  @state() private keysHere = "";
+  #titled = "";
   #announcer = new Announcer((text) => {
     this.said = text;
   });
   #counted = -1;
   #ticked = Date.now();
-  #loading = new Set<string>();
-  #loaded = new Set<string>();
   #store = new TaskStore();
   #sessions = new SessionList();
   #reviews = new ReviewStore();
   #second = "";
+  /** Whether the user went to a page whose heading is still to get the focus. */
+  #hasArrived = false;
 
   override connectedCallback(): void {
     super.connectedCallback();
     document.documentElement.lang = LANGUAGE;
     addEventListener("popstate", () => {
       this.path = location.pathname;
+      this.#hasArrived = true;
+      this.requestUpdate();
+    });
+    addEventListener("readdressed", () => {
+      this.path = location.pathname;
     });
     watchKeys();
+    addEventListener("keyshere", (event) => {
+      this.keysHere = (event as CustomEvent<string>).detail;
+    });
+    addEventListener("titled", (event) => {
+      this.#titled = (event as CustomEvent<string>).detail;
+      this.#name();
+    });
     addEventListener("keydown", this.#press);
     addEventListener("click", followLink);
     setInterval(() => this.#tick(), TICK_MS);
@@ -178,6 +182,10 @@ export class Workbench extends PageElement {
     this.isRefused = true;
   }
 
+  get #route(): Route {
+    return routeOf(this.path.slice(PAGE.length));
+  }
+
   get #waiting(): number {
     return this.#store.questions.length + this.#reviews.waiting.length;
   }
@@ -186,12 +194,22 @@ export class Workbench extends PageElement {
     return this.#store.isReached && (this.session?.tasks === true || this.#reviews.isReached);
   }
 
+  /** Give the document the title of its page. */
+  #name(): void {
+    const { name, id, session } = this.#route;
+    const task = this.#store.rows.get(id);
+    const about = session ? this.#sessions.get(session.contextId)?.title : task && this.#sessions.titleOf(task);
+    const title = this.session ? titleOf(name, about ?? "", this.#waiting, this.#titled) : "Isthmus";
+    if (document.title !== title) document.title = title;
+  }
+
   #count(): void {
     const count = this.#waiting;
     if (this.#store.isLoaded && count !== this.#counted) {
       if (this.#counted >= 0 || count > 0) this.#announcer.announce(count ? t("wait", count) : t("nothingWaits"));
       this.#counted = count;
     }
+    this.#name();
     const counting = navigator as Navigator & {
       setAppBadge?: (count: number) => Promise<void>;
       clearAppBadge?: () => Promise<void>;
@@ -237,10 +255,11 @@ export class Workbench extends PageElement {
 
   #frame(session: Session) {
     const count = this.#waiting;
-    const path = this.path.slice(PAGE.length);
-    const shown = sessionOf(path);
-    const [kind, id] = this.#kindOf(path);
-    const page = kind === "task" || kind === "session" ? "task" : kind;
+    const { name, id, session: shown } = this.#route;
+    const page = name === "session" ? "task" : name;
+    // An element that is drawn before its page has come would begin without what it shows.
+    const isHere = loadPage(page, () => this.requestUpdate());
+    loadPage("cards", () => this.requestUpdate());
     const link = (path: string, name: string, words: string, symbol: Parameters<typeof icon>[0], badge = 0) =>
       html` <a href=${path} class=${page === name ? "on" : ""} aria-current=${page === name ? "page" : nothing}
         >${icon(symbol)}<span>${words}</span>${badge ? html`<span class="count" aria-label=${t("wait", badge)}>${badge}</span>` : nothing}</a
@@ -289,16 +308,17 @@ export class Workbench extends PageElement {
           ${link(`${PAGE}devices`, "devices", session.user || t("devices"), "device")}
         </nav>
         ${
-          !this.#hasPage(page)
+          !isHere
             ? html`<main class="pane surface span"><p class="empty" role="status">${t("connecting")}</p></main>`
             : page === "inbox"
               ? html`<isthmus-inbox
-                  .address=${kind === "inbox" ? id : ""}
+                  .address=${id}
                   .sessions=${this.#sessions}
                   .store=${this.#store}
                   .reviews=${this.#reviews}
                   .now=${this.now}
                   .version=${this.version}
+                  .agent=${session.agent}
                 ></isthmus-inbox>`
               : page === "history"
                 ? html`<isthmus-history
@@ -328,11 +348,12 @@ export class Workbench extends PageElement {
                               : html`<isthmus-task
                                   .contextId=${shown?.contextId ?? ""}
                                   .turn=${shown?.turn ?? ""}
-                                  .taskId=${kind === "task" ? id : ""}
+                                  .taskId=${name === "task" ? id : ""}
                                   .store=${this.#store}
                                   .sessions=${this.#sessions}
                                   .now=${this.now}
                                   .storeVersion=${this.version}
+                                  .agent=${session.agent}
                                 ></isthmus-task>`
         }
         <footer class="status">
@@ -342,6 +363,7 @@ export class Workbench extends PageElement {
           >
           ${this.isOld ? html`<button class="b small" @click=${() => location.reload()}>${t("newerPage")}</button>` : nothing}
           ${page === "written" && hasLetters() ? html`<span class="wide-only">${t("keysOfWritten")}</span>` : nothing}
+          ${this.keysHere && page !== "written" ? html`<span class="wide-only cut">${this.keysHere}</span>` : nothing}
           <span class="grow"></span><span>${session.agent} ${session.version}</span>
           <button
             class="b quiet small wide-only"
@@ -357,59 +379,24 @@ export class Workbench extends PageElement {
       ${this.hasKeys ? this.#keys() : nothing}`;
   }
 
-  /** Return the page of an address below the page, and what it shows. */
-  #kindOf(path: string): readonly [string, string] {
-    if (sessionOf(path)) return ["session", ""];
-    const [, kind, id] = /^(task|diff|written|question)\/([^/]+)$/.exec(path) ?? [];
-    if (kind && id) return [kind === "question" ? "inbox" : kind, decoded(id)];
-    return [/^(new|history|devices|tools|settings|files)$/.exec(path)?.[1] ?? "inbox", ""];
-  }
-
-  /** Name what is shown: the title of the session, or the words for the page. */
-  get #titleNow(): string {
-    const path = this.path.slice(PAGE.length);
-    const shown = sessionOf(path);
-    if (shown) return visibleLine(this.#sessions.get(shown.contextId)?.title ?? "", 80);
-    const [kind, id] = this.#kindOf(path);
-    if (kind === "task" || kind === "diff") return visibleLine(this.#store.rows.get(id)?.title ?? "", 80);
-    const words: Record<string, () => string> = {
-      inbox: () => t("inbox"),
-      history: () => t("history"),
-      new: () => t("newSession"),
-      devices: () => t("devices"),
-      tools: () => t("toolsNav"),
-      settings: () => t("settings"),
-      files: () => t("files"),
-      written: () => t("writtenSection"),
-    };
-    return words[kind]?.() ?? "";
-  }
-
-  /** Return whether a page is there; load it if it is not. A file that was not reached is asked for again. */
-  #hasPage(kind: string): boolean {
-    const load = LATER[kind];
-    if (!load || this.#loaded.has(kind)) return true;
-    if (this.#loading.has(kind)) return false;
-    this.#loading.add(kind);
-    const again = () => {
-      this.#loading.delete(kind);
-      this.requestUpdate();
-    };
-    load().then(
-      () => {
-        this.#loaded.add(kind);
-        again();
-      },
-      () => setTimeout(again, RETRY_MS),
-    );
-    return false;
-  }
-
   override updated(): void {
-    const title = this.session ? documentTitle(this.#waiting, this.#titleNow) : "Isthmus";
-    if (document.title !== title) document.title = title;
+    this.#name();
+    if (this.#hasArrived) void this.#arrive();
     const keys = this.querySelector<HTMLDialogElement>("dialog.sheet");
     if (keys && !keys.open) keys.showModal();
+  }
+
+  /** Give the focus to the heading of the page that was gone to, unless the page has it: a screen reader goes on there. */
+  async #arrive(): Promise<void> {
+    await this.querySelector<PageElement>(".frame > :nth-child(2)")?.updateComplete;
+    const main = this.querySelector("main");
+    const heading = main?.querySelector("h1");
+    // A page that comes later has none yet.
+    if (!main || !heading || !this.#hasArrived) return;
+    this.#hasArrived = false;
+    if (main.contains(document.activeElement)) return;
+    heading.tabIndex = -1;
+    heading.focus({ preventScroll: true });
   }
 
   #keys() {
@@ -424,9 +411,11 @@ export class Workbench extends PageElement {
       ["t", t("keyTell")],
       ["e", t("keyEdit")],
       ["v", t("keyView")],
+      [sendKey(), t("keySend")],
       ["[ ]", t("keyHunk")],
+      ["[ ]", t("keyFile")],
       ["space", t("keyUnseen")],
-      ["a x", t("keyHunks")],
+      ["a x u", t("keyHunks")],
       ["m M", t("keyComment")],
       ["A", t("keyAll")],
       ["c", t("keyNew")],

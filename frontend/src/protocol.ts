@@ -28,6 +28,8 @@ export interface ConfirmationRequest {
   file_edit_details?: FileDiff;
   mcp_details?: { server_name: string; tool_name: string };
   generic_details?: { description: string };
+  /** Option of an answer in the user's own words, which is not listed. */
+  words_option?: string;
 }
 
 export interface ToolCall {

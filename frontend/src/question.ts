@@ -1,10 +1,10 @@
 // The three facts of a question, from the call itself: what is wanted, what it touches, what the answer covers.
 
 import { diffOf } from "./diffs.ts";
-import type { ToolCall } from "./protocol.ts";
+import type { FileDiff, ToolCall } from "./protocol.ts";
 import { exact, exactLine, visibleLine } from "./safe.ts";
 import { linesOf } from "./task-fold.ts";
-import { t } from "./words.ts";
+import { LANGUAGE, t } from "./words.ts";
 
 export interface Facts {
   verb: string;
@@ -12,6 +12,8 @@ export interface Facts {
   wants: string;
   touches: string;
   covers: string;
+  /** What the answer costs the user. */
+  costs?: string;
 }
 
 export { diffOf };
@@ -23,7 +25,8 @@ export function shownPath(path: string, workspace: string): string {
 
 /** Return whether a call asks the user to fill in a document: keys never send it as it came, and no answer to many does. */
 export function isForm(call: ToolCall): boolean {
-  return (call.tool_name === "ask_user" || call.tool_name === "elicitation") && diffOf(call) !== undefined;
+  const isAsked = call.tool_name === "ask_user" || call.tool_name === "elicitation";
+  return isAsked && call.confirmation_request?.file_edit_details !== undefined;
 }
 
 /** Return why a document with comments is not JSON; empty if it is. */
@@ -38,6 +41,15 @@ export function jsonProblem(text: string): string {
   } catch (error) {
     return (error as Error).message;
   }
+}
+
+/** Return whether a call removes a file; one that only empties a file does not. */
+function isRemoval(call: ToolCall, { old_content, new_content, file_path }: FileDiff): boolean {
+  if (!old_content || new_content !== "") return false;
+  if (/(^|[^a-z])(delete|remove|unlink)(?![a-z])/i.test(call.tool_name)) return true;
+  const patch = [call.input_parameters?.input, call.input_parameters?.patch].find((text) => typeof text === "string");
+  const removed = typeof patch === "string" ? [...patch.matchAll(/^\*\*\* Delete File: (.+)$/gm)] : [];
+  return removed.some(([, path]) => path !== undefined && `/${file_path}`.endsWith(`/${path.trim()}`));
 }
 
 const FOUND = new WeakMap<ToolCall, { workspace: string; facts: Facts }>();
@@ -57,10 +69,22 @@ function found(call: ToolCall, workspace: string): Facts {
     (value) => typeof value === "string" && value.trim(),
   );
   const wants = typeof reason === "string" ? `\u201c${visibleLine(reason, 400)}\u201d` : "";
+  const asked = askedFacts(call, wants);
+  if (asked) return asked;
   const diff = diffOf(call);
   if (diff) {
     const path = shownPath(diff.file_path || diff.file_name, workspace);
     const isNew = diff.old_content === undefined;
+    if (isRemoval(call, diff)) {
+      const gone = linesOf(diff.old_content ?? "").length;
+      return {
+        verb: t("deleteFile"),
+        object: path,
+        wants,
+        touches: gone === 1 ? t("goneLine", path) : t("goneLines", path, gone.toLocaleString()),
+        covers: t("thisFileOnly"),
+      };
+    }
     const lines = linesOf(diff.new_content).length;
     const only = call.tool_name === "replace" || call.tool_name === "write_file";
     return {
@@ -95,4 +119,18 @@ function found(call: ToolCall, workspace: string): Facts {
   }
   const description = exactLine(call.description ?? "", 160);
   return { verb: "", object: description || exactLine(call.tool_name), wants, touches: "", covers: "" };
+}
+
+/** Return the facts of a call that is a question itself; its document is only a means to answer it. */
+function askedFacts(call: ToolCall, wants: string): Facts | undefined {
+  const about = call.input_parameters ?? {};
+  if (call.tool_name === "sampling" && typeof about.server === "string") {
+    const tokens = typeof about.max_tokens === "number" ? about.max_tokens.toLocaleString(LANGUAGE) : "?";
+    const object = t("asksModel", exactLine(about.server, 80));
+    return { verb: "", object, wants, touches: "", covers: t("once"), costs: t("upToTokens", tokens) };
+  }
+  if (call.tool_name !== "ask_user" && call.tool_name !== "elicitation") return undefined;
+  const message = typeof about.message === "string" ? about.message : (call.description ?? "");
+  const object = exactLine(message.trimStart().split("\n", 1)[0] ?? "", 160) || exactLine(call.tool_name);
+  return { verb: "", object, wants, touches: "", covers: call.confirmation_request ? t("thisQuestion") : "" };
 }

@@ -2,9 +2,8 @@
 
 import { changeStream } from "./changes.ts";
 import { PAGE } from "./place.ts";
-import type { TaskState } from "./protocol.ts";
+import type { TaskRow, TaskState } from "./protocol.ts";
 import { api } from "./session.ts";
-import { LANGUAGE } from "./words.ts";
 
 export type SessionState = "waiting" | "working" | "done" | "failed";
 
@@ -175,6 +174,11 @@ export class SessionList extends EventTarget {
     return this.#known.get(contextId);
   }
 
+  /** Return the title of the session of a task; that of the task until the session is known. */
+  titleOf(task: TaskRow): string {
+    return this.get(task.contextId)?.title ?? task.title;
+  }
+
   /** Take over what was learned of a session elsewhere. */
   put(session: SessionFacts): void {
     this.#known.set(session.contextId, session);
@@ -234,10 +238,4 @@ export class SessionList extends EventTarget {
     this.#hasMore = page.next !== "";
     for (const session of page.sessions) this.#known.set(session.contextId, session);
   }
-}
-
-/** Return the document's title: what waits, what is shown, whose page it is. */
-export function documentTitle(count: number, shown: string): string {
-  const words = [...shown].slice(0, 80).join("");
-  return `${count ? `(${count.toLocaleString(LANGUAGE)}) ` : ""}${words ? `${words} - ` : ""}Isthmus`;
 }

@@ -3,6 +3,7 @@
 import { changeStream } from "./changes.ts";
 import { listTasks } from "./client.ts";
 import { ENDED, type TaskRow, type ToolCall } from "./protocol.ts";
+import { groupsOf } from "./forms/form.ts";
 import { ApiError } from "./session.ts";
 
 /** With the stream of changes the list is asked for at its lines; this often all the same, in case one was lost. */
@@ -16,9 +17,11 @@ const PAGES = 20;
 /** Changes of the same moment as the last known one are asked for again. */
 const OVERLAP_MS = 2_000;
 
+/** A question of a task: a call, or the first of several that are asked together. */
 export interface Question {
   task: TaskRow;
   call: ToolCall;
+  calls: readonly ToolCall[];
 }
 
 export class TaskStore extends EventTarget {
@@ -67,9 +70,10 @@ export class TaskStore extends EventTarget {
   get questions(): Question[] {
     const waiting = [...this.rows.values()].filter((row) => row.state === "input-required" && !row.parent);
     waiting.sort((one, other) => other.changedAt - one.changedAt);
-    return waiting.flatMap((task) =>
-      task.pending.filter((call) => call.confirmation_request).map((call) => ({ task, call })),
-    );
+    return waiting.flatMap((task) => {
+      const open = task.pending.filter((call) => call.confirmation_request);
+      return groupsOf(open).flatMap((calls) => (calls[0] ? [{ task, call: calls[0], calls }] : []));
+    });
   }
 
   /** The tasks of users, changed last first. */

@@ -5,6 +5,7 @@ export const TABLE = {
   history: ["History", "历史"],
   devices: ["Devices", "设备"],
   sessions: ["Sessions", "会话"],
+  session: ["Session", "会话"],
   newSession: ["New session", "新会话"],
   wait: ["{0} wait", "{0} 项等待"],
   emptyInbox: ["Nothing waits for you.", "没有等待您处理的事项。"],
@@ -17,6 +18,9 @@ export const TABLE = {
   chooseQuestion: ["Choose a question on the left.", "请在左侧选择一个问题。"],
   change: ["Change", "修改"],
   create: ["Create", "新建"],
+  deleteFile: ["Delete", "删除"],
+  goneLines: ["{0} with its {1} lines", "{0},共 {1} 行"],
+  goneLine: ["{0} with its one line", "{0},共 1 行"],
   run: ["Run", "运行"],
   runCommand: ["Run a command", "运行命令"],
   ask: ["Asks", "询问"],
@@ -41,7 +45,7 @@ export const TABLE = {
   answeredElsewhere: ["Answered while you were here", "您停留期间已被回答"],
   asItIs: ["{0} as it is", "{0},现在的内容"],
   asItWillBe: ["{0} as it will be", "{0},将要写入的内容"],
-  acceptHunk: ["Take", "采用"],
+  acceptHunk: ["Accept", "接受"],
   keepHunk: ["Keep as it was", "保持原样"],
   edited: ["changed by you", "已由您修改"],
   undoEdits: ["Undo my changes", "撤销我的改动"],
@@ -438,8 +442,13 @@ export const TABLE = {
   ],
   copy: ["Copy the words", "复制文字"],
   copied: ["Copied", "已复制"],
+  hunks: ["{0} hunks", "{0} 处改动"],
   hunkOf: ["Hunk {0} of {1}", "第 {0} 处改动,共 {1} 处"],
   keptHunk: ["kept as it was", "已保持原样"],
+  takenHunk: ["accepted", "已接受"],
+  mineLines: ["Lines of yours: {0}", "您的行数:{0}"],
+  hunkLine: ["Line {0}", "第 {0} 行"],
+  hunkLines: ["Lines {0}\u2013{1}", "第 {0}\u2013{1} 行"],
   hunksKept: ["Hunks written: {0}, kept as they were: {1}", "写入 {0} 处改动,{1} 处保持原样"],
   comment: ["Comment", "评论"],
   commentOn: ["Comment on line {0}", "评论第 {0} 行"],
@@ -456,7 +465,7 @@ export const TABLE = {
   commentsWait: ["{0} comments go back only if you reject", "{0} 条评论仅在您拒绝时发回"],
   rejectComments: ["Reject with comments ({0})", "附评论拒绝({0})"],
   keyHunk: ["hunk before and after", "上一处和下一处改动"],
-  keyHunks: ["take the hunk, keep it as it was", "接受此处改动,保持原样"],
+  keyHunks: ["accept the hunk, keep it as it was, decide later", "接受此处改动,保持原样,稍后决定"],
   keyComment: ["comment on a line, on it as it was", "评论一行,评论原来的行"],
   allOf: ["All {0} files", "全部 {0} 个文件"],
   allFilesOf: ["{0} files of {1}", "{1} 的 {0} 个文件"],
@@ -466,6 +475,12 @@ export const TABLE = {
   ],
   notLooked: ["{0} not looked at yet: open them, or they stay open", "还有 {0} 个未查看:请打开查看,否则不会接受"],
   looked: ["looked at", "已查看"],
+  notLookedAt: ["not looked at", "未查看"],
+  partlySeen: ["{0} of {1} hunks seen", "已看 {1} 处中的 {0} 处"],
+  fileCount: ["{0} files", "{0} 个文件"],
+  filesList: ["Files", "文件"],
+  nextFile: ["Next file", "下一个文件"],
+  keyFile: ["of several files: file before and after", "多个文件时:上一个和下一个文件"],
   lookAll: ["Show all", "全部显示"],
   acceptFiles: ["Accept files ({0})", "接受 {0} 个文件"],
   rejectFiles: ["Reject all ({0})", "全部拒绝({0})"],
@@ -483,6 +498,7 @@ export const TABLE = {
   textInstead: ["A text of {0} characters replaces it. It is below.", "将被 {0} 个字符的文本取代,内容见下。"],
   asJson: ["As JSON", "以 JSON 显示"],
   asCells: ["By cell", "按单元格显示"],
+  cellSame: ["1 cell is the same. Outputs are not shown.", "1 个单元格相同。输出不予显示。"],
   cellsSame: ["{0} cells are the same. Outputs are not shown.", "{0} 个单元格相同。输出不予显示。"],
   cellRest: ["The notebook itself", "笔记本本身"],
   cellNumber: ["{0} cell {1}", "{0} 单元格 {1}"],
@@ -595,6 +611,37 @@ export const TABLE = {
   keyWrittenKeep: ["written: keep the turn", "已写入:保留本轮"],
   keyWrittenSend: ["written: undo what is marked, keep the rest", "已写入:撤销已标记的,保留其余"],
   trustRefuse: ["Don\u2019t allow it", "不允许"],
+  // forms, in the list
+  costs: ["Costs", "费用"],
+  goesToShort: ["goes to {0}", "发往 {0}"],
+  opensHost: ["opens {0}", "打开 {0}"],
+  openHost: ["Open {0}", "打开 {0}"],
+  goesOnAfter: ["{0} goes on after it", "之后 {0} 会继续"],
+  doneThere: ["Are you done at {0}?", "您在 {0} 完成了吗?"],
+  asksModel: ["{0} asks your model", "{0} 想使用您的模型"],
+  upToTokens: ["up to {0} tokens at your cost", "最多 {0} 个词元,费用由您承担"],
+  once: ["once", "一次"],
+  thisQuestion: ["this question", "此问题"],
+  countQuestions: ["{0} questions", "{0} 个问题"],
+  questionOfServer: ["A question of {0}", "{0} 的问题"],
+  questionOfAgent: ["A question", "一个问题"],
+  mcpServer: ["MCP server", "MCP 服务器"],
+  anMcpServerIn: ["an MCP server, in", "MCP 服务器,位于"],
+  inSession: ["in", "位于"],
+  waitsFor: ["waits {0}", "已等待 {0}"],
+  waitsSince: ["waits", "正在等待"],
+  placeOf: ["{0} of {1}", "第 {0} 项,共 {1} 项"],
+  andMore: ["and {0} more", "另有 {0} 个"],
+  oneField: ["{0} field", "{0} 个字段"],
+  countFields: ["{0} fields", "{0} 个字段"],
+  oneChoice: ["{0} choice", "{0} 个选择"],
+  countChoices: ["{0} choices", "{0} 个选择"],
+  oneText: ["{0} text", "{0} 个文本"],
+  countTexts: ["{0} texts", "{0} 个文本"],
+  countYesNo: ["{0} yes or no", "{0} 个是或否"],
+  oneChoiceOf: ["1 choice of {0}", "{0} 选 1"],
+  severalOf: ["several of {0}", "{0} 项中多选"],
+  keySend: ["a form: send it", "表单:发送"],
 } as const;
 
 export type Word = keyof typeof TABLE;
@@ -608,9 +655,16 @@ const COLUMN = (navigator.languages ?? [navigator.language])
 
 export const LANGUAGE = COLUMN ? "zh-CN" : "en";
 
-/** Return a text with its places filled. */
-export function t(word: Word, ...values: (string | number)[]): string {
-  return TABLE[word][COLUMN].replace(/\{(\d)\}/g, (_, at: string) => String(values[Number(at)] ?? ""));
+/** Stands between items of a list within a sentence. */
+export const COMMA = COLUMN ? "\uff0c" : ", ";
+
+/** Return a text of the page with its places filled. */
+export const t = textsOf(TABLE);
+
+/** Return the function that returns texts of a table of words in English and Chinese, with their places filled. */
+export function textsOf<Key extends string>(table: Readonly<Record<Key, readonly [string, string]>>) {
+  return (word: Key, ...values: (string | number)[]): string =>
+    table[word][COLUMN].replace(/\{(\d)\}/g, (_, at: string) => String(values[Number(at)] ?? ""));
 }
 
 export function age(at: number, now: number): string {

@@ -25,6 +25,23 @@ describe("the facts of a question", () => {
     expect([verb, touches]).toEqual(["Create", "src/a.py, a new file of one line"]);
   });
 
+  it("of a removal name it so, with the lines that go; a file that is only emptied is changed", () => {
+    const file_edit_details = { file_name: "b", file_path: "/work/old.py", old_content: "1\n2\n", new_content: "" };
+    const facts = (tool_name: string, input_parameters = {}) =>
+      factsOf(asks({ tool_name, input_parameters, confirmation_request: { options: [], file_edit_details } }), "/work");
+    expect(facts("delete_file")).toMatchObject({
+      verb: "Delete",
+      object: "old.py",
+      touches: "old.py with its 2 lines",
+      covers: "this file only",
+    });
+    expect(facts("apply_patch", { input: "*** Begin Patch\n*** Delete File: old.py\n*** End Patch" }).verb).toBe(
+      "Delete",
+    );
+    expect(facts("apply_patch", { input: "*** Delete File: other.py" }).verb).toBe("Change");
+    expect(facts("write_file").verb).toBe("Change");
+  });
+
   it("of a command show what hides in it", () => {
     const execute_details = { command: "ls\u202e /tmp\nrm x", working_directory: "/work" };
     const facts = factsOf(asks({ confirmation_request: { options: [], execute_details } }), "/work");

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { type SessionFacts, documentTitle, sessionOf, sessionPath, turnAt, withFirstPage } from "../src/sessions.ts";
+import { type SessionFacts, sessionOf, sessionPath, turnAt, withFirstPage } from "../src/sessions.ts";
 import { PAGE } from "../src/place.ts";
 
 function session(contextId: string, changed: number): SessionFacts {
@@ -53,10 +53,4 @@ describe("a new first page", () => {
   it("is all there is without a next one", () => {
     expect(names(withFirstPage(known, { sessions: [session("a", 9)], searched: 1, next: "" }))).toEqual(["a"]);
   });
-});
-
-it("titles begin with what waits", () => {
-  expect(documentTitle(0, "Tide tables")).toBe("Tide tables - Isthmus");
-  expect(documentTitle(3, "Tide tables")).toBe("(3) Tide tables - Isthmus");
-  expect(documentTitle(1, "")).toBe("(1) Isthmus");
 });

@@ -16,7 +16,8 @@ const places = (text: string): string[] => [...new Set(text.match(/\{\d\}/g))].s
 describe("the texts of the page", () => {
   it("are there in both languages, with the same places, in order from 0", async () => {
     const { TABLE } = await wordsFor("en");
-    const entries = Object.entries(TABLE);
+    const { TABLE: forms } = await import("../src/forms/words.ts");
+    const entries = Object.entries({ ...TABLE, ...forms });
     expect(entries.length).toBeGreaterThan(400);
     for (const [name, texts] of entries) {
       expect(texts, name).toHaveLength(2);

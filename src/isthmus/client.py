@@ -10,7 +10,6 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 from isthmus.development_tool import (
     CommandExecutionStatus,
-    ConfirmationOption,
     SlashCommand,
     ToolCall,
     ToolCallConfirmation,
@@ -19,26 +18,13 @@ from isthmus.encoding.codec import JsonObject
 from isthmus.errors import IsthmusError
 from isthmus.events import AgentEvent, ArtifactUpdate, MessagePart, TaskState
 from isthmus.record import record
+from isthmus.session_status import SessionStatus
 from isthmus.slash_commands.tree import Completion
 
-ELICITATION = "elicitation"
-"""Tool name of a call by which an MCP server, or a hosted agent, asks the user for information."""
-SAMPLING = "sampling"
-"""Tool name of a call by which an MCP server asks the model."""
-QUESTION_MARK = "?"
-"""Separator in the id of a question: the id of the call that asks, this mark, and a number or another call's id."""
-APPROVAL_REQUIRED = "approval_required"
-"""Type of the error of a call that a user could have allowed, where no user can be asked."""
-ACCEPTING_OPTIONS = ("proceed_once", "accept", "allow_once", "allow-once", "allow", "once", "approved", "yes")
-"""Ids of options that allow a call once, ours first; hosted agents have ids of their own."""
-REFUSING_OPTIONS = ("cancel", "reject_once", "reject-once", "reject", "deny", "denied", "abort")
-"""Ids of options that refuse a call, ours first."""
 OFFLINE = "offline"
 """Reason of ``working`` while the network is away: the work goes on by itself when it is back."""
 INTERRUPTED = "interrupted"
 """State for users of a task that no process works on, since the one that did has ended."""
-LOOP_QUESTION = "continue_repeating"
-"""Tool name of the question whether a model that repeats itself may go on."""
 MISSED_EVENTS = "missed-events"
 """Reason of a state change after which events may be missing: the connection broke, and the server replays none."""
 
@@ -48,23 +34,6 @@ def state_text(state: str, reason: str | None, *, is_interrupted: bool = False) 
     if is_interrupted:
         return INTERRUPTED
     return f"{state} ({OFFLINE})" if reason == OFFLINE else str(state)
-
-
-def refuses(option: ConfirmationOption) -> bool:
-    """Return whether an option refuses a call, by the kind that its agent states, otherwise by its id."""
-    return option.kind.startswith("reject") if option.kind else option.id.casefold() in REFUSING_OPTIONS
-
-
-def offered_option(call: ToolCall, wanted: Sequence[str], kind: str) -> str:
-    """Return the option of a call's question that is stated to be of this kind, otherwise the first of these ids.
-
-    If the question offers none of them, the first id is returned all the same, and the agent will refuse it.
-    """
-    request = call.confirmation_request
-    options = request.options if request is not None else ()
-    stated = next((option.id for option in options if option.kind == kind), None)
-    offered = {option.id for option in options}
-    return stated or next((option_id for option_id in wanted if option_id in offered), wanted[0])
 
 
 @record
@@ -337,40 +306,6 @@ class LineCompleter(Protocol):
     async def complete(self, scope: CommandScope, line: str) -> Sequence[Completion]:
         """Return completions of a line, a command with arguments or a prompt, as whole lines; empty if none."""
         ...
-
-
-US_DOLLARS = "USD"
-"""Currency of all prices that are known here."""
-
-
-@record
-class Cost:
-    """An amount in a currency of ISO 4217, such as USD, or in another unit, such as credits."""
-
-    amount: float
-    currency: str
-
-
-@record
-class SessionStatus:
-    """State of a session that no event tells; None: not known.
-
-    ``approval_mode`` is the one in force. ``context_tokens`` of ``context_window`` are used: what the provider counted
-    for the last reply, and an estimate of the rest. ``effort`` of the next message's ``model`` is one of its levels,
-    ``efforts``, or ``default``; None if it has none. ``cost`` is the whole session's, as far as it is known; without a
-    price for ``unpriced_models``, what these cost is not in it. ``cached_share`` is the share of the session's input
-    tokens that providers have read from their caches, from 0 to 1; None without any.
-    """
-
-    approval_mode: str | None = None
-    context_tokens: int | None = None
-    context_window: int | None = None
-    model: str | None = None
-    effort: str | None = None
-    cost: Cost | None = None
-    efforts: tuple[str, ...] = ()
-    cached_share: float | None = None
-    unpriced_models: tuple[str, ...] | None = None
 
 
 @runtime_checkable

@@ -207,13 +207,18 @@ ConfirmationDetails: TypeAlias = ExecuteDetails | FileDiff | McpDetails | Generi
 
 @record
 class ConfirmationRequest:
-    """A question to the user for permission; one kind of details is set."""
+    """A question to the user for permission; one kind of details is set.
+
+    ``words_option``, our own, is the id with which a user answers in words instead of by one of the options. It is not
+    one of these; the words are the new content of the answer.
+    """
 
     options: Annotated[tuple[ConfirmationOption, ...], 1]
     execute_details: Annotated[ExecuteDetails | None, 2] = None
     file_edit_details: Annotated[FileDiff | None, 3] = None
     mcp_details: Annotated[McpDetails | None, 4] = None
     generic_details: Annotated[GenericDetails | None, 5] = None
+    words_option: Annotated[str | None, 101] = None
 
     def __post_init__(self) -> None:
         require_at_most_one(self, "details", "execute_details", "file_edit_details", "mcp_details", "generic_details")

@@ -13,6 +13,7 @@ from isthmus.encoding.value_count import size_of_value
 from isthmus.errors import DecodeError
 from isthmus.internal_events import (
     AgentRecord,
+    CacheEmptied,
     ChatResumed,
     Checkpoint,
     CommandPrompt,
@@ -273,6 +274,7 @@ AgentEvent: TypeAlias = (
     | FilesSeen
     | Compacted
     | ResultsPruned
+    | CacheEmptied
     | WindowLearned
     | MediaRefused
     | Checkpoint

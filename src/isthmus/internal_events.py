@@ -79,6 +79,8 @@ class ContextNote(InternalEvent):
 
 EDITOR_NOTE = "editor"
 """Source of the editor's view at the prompt."""
+HOOK_MESSAGE = "hook_message"
+"""Source of what a hook adds to a request to the model, and of the tools that hooks leave."""
 HOOK_NOTE = "hook"
 """Source of what a hook of the user's adds; it belongs to the user's request."""
 REWIND_NOTE = "rewind"
@@ -334,6 +336,14 @@ class PromptChanged(InternalEvent):
     tools: tuple[JsonObject, ...] = ()
     gone: tuple[str, ...] = ()
     is_reset: bool = False
+
+
+@record
+class CacheEmptied(InternalEvent):
+    """A hook changed messages that the provider had been sent, so that it computes them anew. Not shown by itself.
+
+    The user was told; it is said once in a session.
+    """
 
 
 @record

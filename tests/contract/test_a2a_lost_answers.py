@@ -118,6 +118,23 @@ async def test_a_message_that_cannot_have_left_is_sent_again_to_every_server() -
     await remote.aclose()
 
 
+@pytest.mark.parametrize("first", [httpx2.ReadError("cut"), httpx2.ReadTimeout("late")])
+async def test_an_error_says_that_an_earlier_sending_may_have_arrived(first: Exception) -> None:
+    server = Losing([first, *(httpx2.ConnectError("refused") for _ in range(100))], ONCE)
+    remote = await server.connect()
+    with pytest.raises(ConnectionLostError, match=r"refused.*may have arrived before: look at the session"):
+        await remote.prompt(PromptMessage("hello"))
+    await remote.aclose()
+
+
+async def test_an_error_says_nothing_of_arrival_where_no_connection_was_made() -> None:
+    server = Losing([httpx2.ConnectError("refused") for _ in range(100)], ONCE)
+    remote = await server.connect()
+    with pytest.raises(ConnectionLostError, match=r"refused\); is the server running\?$"):
+        await remote.prompt(PromptMessage("hello"))
+    await remote.aclose()
+
+
 async def test_sending_again_is_bounded_in_number_and_in_time() -> None:
     for retry_policy, times in ((QUICK, 5), (StreamRetryPolicy(attempts=4, first_wait=0.001, deadline=0), 1)):
         server = Losing([httpx2.ReadError("cut") for _ in range(100)], ONCE)

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from isthmus.acp.front.session_options import SessionOptions
-from isthmus.client import CommandScope, Cost, SessionStatus
+from isthmus.client import CommandScope
 from isthmus.events import TaskState
+from isthmus.session_status import Cost, SessionStatus
 from isthmus.task_view import ModelUsage
 from support.acp_front import OPTIONS, front
 from support.acp_hosting import AcpHosting, acp_hosting

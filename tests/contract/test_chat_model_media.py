@@ -10,8 +10,9 @@ import pytest
 
 from isthmus.media import Media
 from isthmus.models import attachments
+from isthmus.models.catalogue.facts import ModelOverride
 from isthmus.models.port.base import Message, ModelErrorKind, ModelRequest, ModelToolResult, Retrying, Text, ToolRequest
-from support.model_bench import ANTHROPIC, GEMINI, OPENAI, QUESTION, Provider, bench, each_provider
+from support.model_bench import ANTHROPIC, GEMINI, OPENAI, QUESTION, RESPONSES, Provider, bench, each_provider
 from support.scripted_wire import Failure, Reply, Say
 
 pytestmark = pytest.mark.anyio
@@ -272,3 +273,24 @@ def test_media_of_a_conversation_are_found_in_their_order(tmp_path: Path) -> Non
     first, second, third = (Media("image/png", tmp_path / name) for name in "abc")
     messages: Sequence[Message] = asking(result(first, second), Text("x"), third).messages
     assert list(attachments.media_of(messages)) == [first, second, third]
+
+
+@pytest.mark.parametrize(
+    ("provider", "model"), [(OPENAI, "o3-mini"), (RESPONSES, "gpt-3.5-turbo"), (OPENAI, "openai/gpt-oss-20b")]
+)
+async def test_a_model_that_is_known_to_read_no_images_is_told_of_them(
+    provider: Provider, model: str, tmp_path: Path
+) -> None:
+    image = file(tmp_path, "a.png")
+    async with bench(provider, Reply.of(Say("ok")), model=model) as it:
+        await it.answer(asking(result(image)))
+        (request,) = it.wire.model_requests
+    assert DATA not in str(request.json)
+    assert f"[image/png in {image.path}: not shown, the model does not accept image/png]" in str(request.json)
+
+
+async def test_a_model_of_which_the_user_says_that_it_reads_images_is_sent_them(tmp_path: Path) -> None:
+    overrides = {"o3-mini": ModelOverride(media=frozenset(("image",)))}
+    async with bench(OPENAI, Reply.of(Say("ok")), model="o3-mini", overrides=overrides) as it:
+        await it.answer(asking(result(file(tmp_path, "a.png"))))
+        assert DATA in str(it.wire.model_requests[0].json)

@@ -3,7 +3,6 @@
 import json
 import sys
 from collections.abc import Generator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,17 +22,13 @@ from support.agent_harness import AgentHarness
 from support.command_harness import command_harness
 from support.gemini_wire import GeminiWire
 from support.model_bench import Provider, each_provider
-from support.scripted_wire import Call, Failure, Reply, Say, Script, Think
+from support.model_hooks import after, agent, answers, before, says, selects
+from support.scripted_wire import Call, Failure, Reply, Say, Think
 from support.suspended_calls_harness import AskingTool
 from support.suspended_calls_harness import harness as calls_harness
 
 pytestmark = pytest.mark.anyio
 
-NAMES = {
-    HookEvent.BEFORE_MODEL: "BeforeModel",
-    HookEvent.TOOL_SELECTION: "BeforeToolSelection",
-    HookEvent.AFTER_MODEL: "AfterModel",
-}
 WRITE = Call("write_file", {"file_path": "made.txt", "content": "x"}, id="c1")
 READ = Call("read_file", {"file_path": "none.txt"}, id="c2")
 HIDES = """
@@ -41,52 +36,6 @@ for message in given["llm_request"]["messages"]:
     message["content"] = message["content"].replace("xyzzy", "[hidden]")
 said = {"hookSpecificOutput": {"llm_request": given["llm_request"]}}
 """
-
-
-def hook(event: HookEvent, body: str, *, is_project: bool = False, number: int = 1) -> Hook:
-    """Return a hook of Gemini CLI: Python that reads `given` and sets `said`."""
-    program = f"import json, sys\ngiven = json.load(sys.stdin)\nsaid = {{}}\n{body}\nprint(json.dumps(said))"
-    where = f"hooks.{NAMES[event]} in file {number}"
-    return Hook(
-        HookDialect.GEMINI, event, NAMES[event], sys.executable, where, "*", "", ("-IS", "-c", program), 20,
-        is_project=is_project,
-    )  # fmt: skip
-
-
-def before(body: str, **options: Any) -> Hook:
-    return hook(HookEvent.BEFORE_MODEL, body, **options)
-
-
-def selects(body: str, **options: Any) -> Hook:
-    return hook(HookEvent.TOOL_SELECTION, body, **options)
-
-
-def after(body: str, **options: Any) -> Hook:
-    return hook(HookEvent.AFTER_MODEL, body, **options)
-
-
-def answers(text: str, **more: object) -> str:
-    """Return the body of a hook that returns this answer."""
-    form = {"candidates": [{"content": {"role": "model", "parts": [text]}}]}
-    return f"said = {json.dumps({**more, 'hookSpecificOutput': {'llm_response': form}})}"
-
-
-def says(**fields: object) -> str:
-    return f"said = {fields!r}"
-
-
-@contextmanager
-def agent(provider: Provider, workspace: Path, hooks: tuple[Hook, ...], *replies: Script) -> Generator[AgentHarness]:
-    with provider.wire(replies) as wire:
-        yield AgentHarness(
-            workspace,
-            wire,
-            Policy(ApprovalMode.YOLO, may_ask=False),
-            tools=replace(builtin_tools(), hooks=hooks),
-            provider=provider.name,
-            variables=(provider.key, provider.base_url),
-            hook_programs=HookProcesses(),
-        )
 
 
 @pytest.fixture
@@ -147,9 +96,17 @@ async def test_a_changed_request_is_what_the_provider_gets(provider: Provider, w
         generation = body.get("generationConfig", body)
         assert generation["temperature"] == 0.25
         assert 77 in generation.values()
-        assert "write_file" not in json.dumps(body["tools"])
-        assert "read_file" in json.dumps(body["tools"])
-        assert "toolConfig" in body or body["tool_choice"] in ({"type": "any"}, "required")
+        assert "write_file" in json.dumps(body["tools"])  # They stay in the provider's cache.
+        match provider.name:
+            case "gemini":
+                calling = body["toolConfig"]["functionCallingConfig"]
+                assert (calling["mode"], sorted(calling["allowedFunctionNames"])) == ("ANY", sorted(allowed))
+            case "responses":
+                choice = body["tool_choice"]
+                assert (choice["type"], choice["mode"]) == ("allowed_tools", "required")
+                assert sorted(tool["name"] for tool in choice["tools"]) == sorted(allowed)
+            case _:
+                assert body["tool_choice"] in ({"type": "any"}, "required")
 
 
 @each_provider
@@ -343,8 +300,13 @@ async def test_an_endless_answer_is_stopped_before_hooks_get_it(workspace: Path,
     assert (workspace / "seen").read_text("utf-8") == "Better."
 
 
+DENIES_SUMMARIES = (
+    "if 'Write the summary' in str(given['llm_request']): said = {'decision': 'deny', 'reason': 'no summary'}"
+)
+
+
 async def test_a_summary_of_the_conversation_passes_through_the_hooks(workspace: Path, wire: GeminiWire) -> None:
-    denies = before("if 'transcript' in str(given['llm_request']): said = {'decision': 'deny', 'reason': 'no summary'}")
+    denies = before(DENIES_SUMMARIES)
     at = harness(workspace, wire, denies, share=1e-6)
     wire.add(*[Reply.of(Say(" ".join(map(str, range(400))))) for _ in range(9)])
     ends = [await at.prompt(f"question {number}") for number in range(4)]
@@ -353,11 +315,11 @@ async def test_a_summary_of_the_conversation_passes_through_the_hooks(workspace:
         "A hook refused the request to the model: no summary",
         "refused_by_hook",
     )
-    assert "You write the summary" not in sent(at)
+    assert "Write the summary" not in sent(at)
 
 
 async def test_a_summary_that_the_user_asks_for_passes_through_the_hooks(tmp_path: Path, wire: GeminiWire) -> None:
-    denies = before("if 'transcript' in str(given['llm_request']): said = {'decision': 'deny', 'reason': 'no summary'}")
+    denies = before(DENIES_SUMMARIES)
     wire.add(Reply.of(Say("One.")), Reply.of(Say("Two.")))
     async with command_harness(tmp_path, wire, hooks=(denies,)) as at:
         first = await at.prompt("the first thing " + "x " * 20_000)

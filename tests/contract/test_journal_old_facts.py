@@ -136,8 +136,9 @@ async def test_a_lease_from_before_a_take_over_takes_nothing_from_the_inbox(jour
     await journal.post(await row_of(journal), [message])
     with pytest.raises(StaleLease):
         await journal.take(first.lease, [message], 1)
-    with pytest.raises(StaleLease):
-        await journal.finish(first.lease, END, [], discard_inbox=True)
+    for discards in (False, True):
+        with pytest.raises(StaleLease, match="taken over"):
+            await journal.finish(first.lease, END, [], discard_inbox=discards)
     assert list(await journal.inbox("t1")) == [message]
     assert [item.event for item in await journal.take(lease, [message], 1)] == [message]
 

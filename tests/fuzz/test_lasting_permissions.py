@@ -7,14 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from isthmus.agent.approval.grants import PROCEED_ALWAYS_COMMAND, PROCEED_ALWAYS_PREFIX
 from isthmus.agent.approval.known_programs.rows import known_program
-from isthmus.agent.approval.policy import (
-    PROCEED_ALWAYS_COMMAND,
-    PROCEED_ALWAYS_PREFIX,
-    ApprovalRequired,
-    Policy,
-    decide,
-)
+from isthmus.agent.approval.policy import ApprovalRequired, Policy, decide
 from isthmus.agent.approval.shell_command import analyse
 from isthmus.tools.port.base import ToolKind
 from support import fuzzing

@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from support.isthmus_program import InProcess
 
 SCRIPT = """
@@ -31,6 +33,20 @@ def test_a_run_ends_at_its_budget_after_its_calls(isthmus_here: InProcess, tmp_p
     status, _, errors = isthmus_here(*options, "-p", "write it", "--max-budget-usd", "five")
     assert status == 42
     assert "'five' is not an amount of money; expected US dollars, e.g. 2.50" in errors
+
+
+@pytest.mark.parametrize("key", ["turn", "session", "day"])
+def test_a_budget_of_the_settings_ends_the_work(
+    isthmus_here: InProcess, tmp_path: Path, workspace: Path, key: str
+) -> None:
+    script, settings = tmp_path / "practice.yaml", Path.home() / ".gemini" / "settings.json"
+    script.write_text(SCRIPT, "utf-8")
+    settings.parent.mkdir(exist_ok=True)
+    settings.write_text(json.dumps({"isthmus": {"budget": {key: 0.5}}}), "utf-8")
+    options = ("-m", f"scripted:{script}", "--workspace", str(workspace), "--data-dir", str(tmp_path / "data"), "-y")
+    status, _, errors = isthmus_here(*options, "-p", "write it")
+    assert status == 59
+    assert f"isthmus.budget.{key}" in errors
 
 
 def test_another_agent_cannot_be_limited_and_that_is_said(isthmus_here: InProcess, tmp_path: Path) -> None:

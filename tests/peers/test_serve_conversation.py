@@ -103,11 +103,11 @@ async def test_a_crash_while_summarizing_leaves_one_compaction_and_the_last_turn
 
     def replies(request: WireRequest) -> Reply:
         nonlocal summaries
-        if "You write the summary" in json.dumps(request.json["systemInstruction"]):
+        if "Write the summary of the conversation above" in json.dumps(request.json["contents"]):
             summaries += 1
             return Reply((Say("what was wanted"),), delay=30 if summaries == 1 else 0)
         contents = json.dumps(request.json["contents"])
-        return Reply((Say("an answer"),), usage=WireUsage(input=120_000 if "second prompt" in contents else 10))
+        return Reply((Say("an answer"),), usage=WireUsage(input=110_000 if "second prompt" in contents else 10))
 
     with GeminiWire(replies) as wire:
         async with served(loaded_isthmus, tmp_path, workspace, wire) as program:

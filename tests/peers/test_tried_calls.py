@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from isthmus.agent.approval.policy import ApprovalMode, CommandGrant, Policy
+from isthmus.agent.approval.grants import CommandGrant
+from isthmus.agent.approval.policy import ApprovalMode, Policy
 from isthmus.development_tool import CommandTrial, ToolCall
 from isthmus.events import TaskState
 from isthmus.tools.edits.write_file import WriteFile

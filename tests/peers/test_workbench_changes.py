@@ -110,7 +110,7 @@ async () => {
   const root = diff.shadowRoot, added = new Set(), removed = new Set(), marks = new Set();
   const text = (node) => {
     const copy = node.cloneNode(true);
-    for (const said of copy.querySelectorAll(".said, .number, .sign")) said.remove();
+    for (const said of copy.querySelectorAll(".said, .cm-said, .number, .sign")) said.remove();
     return copy.textContent;
   };
   const limit = box.getBoundingClientRect();
@@ -142,7 +142,7 @@ async () => {
     collect();
     if (box.scrollTop + box.clientHeight >= box.scrollHeight - 2) break;
   }
-  const notes = [...root.querySelectorAll(".fold, .note, .cm-collapsedLines")].map((node) => node.textContent);
+  const notes = [...root.querySelectorAll(".fold, .note, .cm-unfold")].map((node) => node.textContent);
   const isLong = root.querySelector(".long") !== null;
   box.remove();
   const lists = { added: [...added], removed: [...removed], marks: [...marks] };
@@ -302,6 +302,44 @@ def test_letters_of_another_alphabet_are_marked_in_a_large_change(page: Page) ->
     found = read_all(page, "".join([*lines, "import paypal\n"]), "".join([*lines, "import p\u0430ypal\n"]))
     assert found["isLong"]
     assert found["added"] == [r"import p\u{430}ypal"]
+
+
+SIGNS_OF = """() => {
+  const root = mounted.diff.shadowRoot, texts = (selector) => [...root.querySelectorAll(selector)].map(
+    (node) => node.textContent);
+  const removed = root.querySelector(".cm-deletedLine");
+  return {
+    marks: texts(".cm-deletedLine mark, .cm-line .cm-changedText"),
+    removed: removed && [...removed.children].map((node) => node.textContent),
+    colours: texts(".cm-deletedLine .c-key"),
+    bar: removed && getComputedStyle(removed, "::before").backgroundImage,
+    said: root.querySelector(".cm-line.cm-added")?.dataset.said,
+    old: texts(".cm-oldNumbers .cm-gutterElement").filter(Boolean),
+    hidden: texts(".cm-unfold"),
+  };
+}"""
+"""Function that returns how the change of one line looks."""
+
+
+@pytest.mark.parametrize("colours", ["none", "active"])
+def test_a_changed_line_has_marked_words_signs_and_both_numbers(page: Page, colours: Any) -> None:
+    page.emulate_media(forced_colors=colours)
+    same = "".join(f"x{number} = {number}\n" for number in range(20))
+    mount(page, f"{same}if due is None: pass\n", f"{same}if left is None: pass\n")
+    page.evaluate("mounted.diff.path = 'a.py'")
+    page.locator("isthmus-diff .cm-deletedLine .c-key").first.wait_for()
+    found = page.evaluate(SIGNS_OF)
+    assert found["marks"] == ["due", "left"]
+    assert found["removed"] == ["21", "", "\u2212", "removed if due is None: pass"]
+    assert found["colours"][0] == "if"
+    assert "repeating-linear-gradient" in found["bar"]  # not by its colour alone, nor without colours
+    assert found["said"] == "added "
+    assert found["old"][-3:] == ["19", "20", "22"]  # the changed line has its number beside its text
+    assert found["hidden"] == ["17 lines alike"]
+    unfold = page.get_by_role("button", name="17 lines alike")
+    unfold.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("isthmus-diff .cm-line")).to_have_count(22)
 
 
 def lines_of(name: str, count: int) -> str:

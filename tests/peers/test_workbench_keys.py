@@ -189,21 +189,17 @@ def test_the_focus_is_never_lost(page: Page, served: Workbench, browser: Browser
 
 def test_a_key_never_sends_a_form_as_it_came(page: Page, served: Workbench) -> None:
     begin(page, served, "ask")
+    for key in ("y", "Enter", "1"):
+        pause_keys(page)
+        page.keyboard.press(key)
+    expect(page.locator(".item.done")).to_have_count(0)
+    field = page.locator("isthmus-form textarea")
+    field.fill("Ada")
     page.keyboard.press("y")
-    field = page.locator("isthmus-question .cm-content[contenteditable=true]")
-    expect(field).to_be_visible()
+    page.keyboard.press("n")
+    expect(field).to_have_value("Adayn")
     expect(page.locator(".item.done")).to_have_count(0)
-    page.keyboard.press("Control+a")
-    page.keyboard.press("Backspace")
-    page.keyboard.insert_text('{"answer": "Ada"')
-    page.locator("isthmus-question .primary").click()
-    expect(page.locator("isthmus-question .problem")).to_contain_text("This is not JSON")
-    expect(page.locator(".item.done")).to_have_count(0)
-    field.focus()
-    page.keyboard.press("Control+a")
-    page.keyboard.press("Backspace")
-    page.keyboard.insert_text('{"answer": "Ada",} // a comment')
-    page.locator("isthmus-question .primary").click()
+    page.keyboard.press("Control+Enter")
     expect(page.locator(".item.done")).to_have_count(1)
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from pathlib import Path
@@ -195,9 +196,9 @@ async def test_hunks_are_kept_one_by_one_side_by_side(reviews: CompanionReviews)
     before, proposed = (reviews.workspace / "a.py").read_text("utf-8"), _with_three_hunks(reviews.workspace)
     asked = await reviews.propose("a.py", proposed)
     await page.keyboard.press("v")
-    await expect(card.locator(".cm-merge-b .cm-hunk")).to_have_count(3)
+    await expect(card.locator(".neck .nk")).to_have_count(3)
     assert await card.locator(".cm-mergeView").evaluate(ARE_LEVEL, "line30")
-    await card.locator(".cm-merge-b .cm-hunk").nth(2).get_by_role("button", name="Keep as it was").click()
+    await card.locator(".neck .nk").nth(2).get_by_role("button", name="Keep as it was").click()
     await page.keyboard.press("]")
     await page.keyboard.press("x")
     await page.keyboard.press("]")
@@ -206,11 +207,43 @@ async def test_hunks_are_kept_one_by_one_side_by_side(reviews: CompanionReviews)
     await expect(card.locator(".hint")).to_have_text("Hunks written: 1, kept as they were: 2")
     await page.keyboard.press("v")
     await expect(card.locator(".cm-hunk [aria-pressed=true]")).to_have_text(
-        ["Keep as it was", "Take", "Keep as it was"]
+        ["Keep as it was", "Accept", "Keep as it was"]
     )
     await answer_beside(page, "y")
     said = await asyncio.wait_for(asked, 30)
     assert said.endswith(before.replace("line21\n", "twentyone\nand more\n"))
+
+
+async def test_the_neck_shows_choices_and_comments_name_the_line_on_the_screen(reviews: CompanionReviews) -> None:
+    page, card = reviews.page, reviews.card
+    asked = await reviews.propose("a.py", _with_three_hunks(reviews.workspace))
+    await page.keyboard.press("v")
+    ribbons = card.locator(".neck .nk")
+    await expect(ribbons).to_have_count(3)
+    for key in ("]", "a", "]", "x"):
+        await page.keyboard.press(key)
+    await expect(ribbons.nth(0)).to_have_class(re.compile("yes"))
+    await expect(ribbons.nth(1)).to_have_class(re.compile("no"))
+    await expect(ribbons.nth(1).get_by_role("button", name="Keep as it was")).to_have_attribute("aria-pressed", "true")
+    kept = card.locator(".cm-merge-b .cm-kept")
+    await expect(kept).to_have_text("line21")
+    assert await kept.get_attribute("data-end") == "kept as it was"
+    await page.keyboard.press("m")
+    await expect(card.locator(".cm-comment")).to_contain_text("line 21 as it was")
+    await page.keyboard.press("Escape")
+    await card.locator(".cm-merge-b .cm-line", has_text="line30").tap()
+    await card.get_by_role("button", name="Comment on line 29").tap()
+    await page.keyboard.type("why")
+    await page.keyboard.press("Enter")
+    # What is open again is proposed again; the agent reads the number of the line in what it has proposed.
+    await ribbons.nth(1).get_by_role("button", name="Keep as it was").tap()
+    await expect(card.locator(".cm-comment")).to_contain_text("Your comment on line 30")
+    await expect(card.locator(".cm-merge-b .cm-added", has_text="and more")).to_have_attribute("data-said", "added ")
+    await reviews.button("Edit first").click()
+    await expect(card.locator(".cm-content[contenteditable=true]")).to_be_focused()
+    await page.keyboard.press("Escape")
+    await expect(card.locator("h2")).to_be_focused()
+    asked.cancel()
 
 
 async def test_hunks_are_counted_as_in_every_editor_also_around_blank_lines(reviews: CompanionReviews) -> None:
@@ -233,11 +266,13 @@ async def test_all_files_of_an_agent_are_accepted_as_they_were_listed(reviews: C
     await expect(reviews.button("Accept")).to_be_enabled()
     await page.keyboard.press("A")
     sheet = page.locator("isthmus-all")
-    await expect(sheet.locator("summary")).to_have_count(3)
+    await expect(sheet.locator(".file")).to_have_count(3)
     late = await reviews.propose("late.py", "late\n", is_shown=False)
     # Only the one that was on the screen before counts as looked at.
     await expect(sheet.get_by_role("button", name="Accept files (1)")).to_be_enabled()
-    await sheet.locator("summary", has_text="two.py").tap()
+    await expect(sheet.get_by_label("not looked at", exact=True)).to_have_count(2)
+    await page.keyboard.press("]")
+    await expect(sheet.locator(".dhead")).to_contain_text("two.py")
     await expect(sheet.get_by_role("button", name="Accept files (2)")).to_be_enabled()
     await answer_beside(page, "y")
     for accepted in asked[:2]:

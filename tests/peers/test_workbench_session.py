@@ -226,7 +226,7 @@ def test_model_effort_and_mode_are_those_of_the_session_until_the_user_chooses(
             # Beside the conversation: what it and this task have cost, and the tokens of this task.
             expect(page.locator("isthmus-aside")).to_contain_text(re.compile(r"Cost of the conversation\s*\$0\.0002"))
             expect(page.locator("isthmus-aside")).to_contain_text(re.compile(r"Cost of the last turn\s*\$0\.0002"))
-            expect(page.locator("isthmus-aside")).to_contain_text("1,200 tokens of input, 1,000 of them cached")
+            expect(page.locator("isthmus-aside")).to_contain_text("1,200 tokens of input, 1,000 (83%) of them cached")
             expect(page.locator("isthmus-aside")).to_contain_text("34 tokens of output, 10 of them thoughts")
             page.reload()
             expect(effort).to_have_value("high")

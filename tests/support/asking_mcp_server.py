@@ -32,6 +32,21 @@ COLOURS = {
     "properties": {"colour": {"type": "string", "oneOf": [{"const": "r", "title": "Red"}, {"const": "g"}]}},
 }
 
+RELEASE = {
+    "type": "object",
+    "required": ["release", "tell", "close"],
+    "properties": {
+        "release": {
+            "type": "string",
+            "title": "Release",
+            "oneOf": [{"const": "2.8", "title": "2.8", "description": "ships on Friday"}, {"const": "2.9"}],
+        },
+        "note": {"type": "string", "title": "Note"},
+        "tell": {"type": "string", "format": "email", "title": "Tell whom?"},
+        "close": {"type": "boolean", "title": "Close it?"},
+    },
+}
+
 
 async def no_handshake(ctx: Any, call_next: Any) -> Any:
     """Refuse ``initialize``."""
@@ -73,6 +88,14 @@ async def colour(context: Context[Any, Any]) -> str:
     """Ask for one of two colours."""
     log("colour")
     result = await elicit(context, COLOURS, "Which colour?")
+    return f"{result.action} {result.content}"
+
+
+@server.tool()
+async def release(context: Context[Any, Any]) -> str:
+    """Ask for a release with a form of several fields."""
+    log("release")
+    result = await elicit(context, RELEASE, "Which release is it for?")
     return f"{result.action} {result.content}"
 
 

@@ -81,8 +81,10 @@ class LoadedProcess:
     def _number(self, word: bytes, seconds: float) -> int:
         """Return the number of the next line, which begins with a word."""
         line, deadline = b"", time.monotonic() + seconds
+        ready = select.poll()  # select() takes no number above 1,023, which long runs reach
+        ready.register(self._pipe, select.POLLIN)
         while not line.endswith(b"\n"):
-            if not select.select([self._pipe], [], [], max(0.0, deadline - time.monotonic()))[0]:
+            if not ready.poll(max(0.0, deadline - time.monotonic()) * 1000):
                 raise subprocess.TimeoutExpired(str(LOADING), seconds)
             if not (byte := os.read(self._pipe, 1)):
                 raise RuntimeError(f"{LOADING} has ended; see its standard error")

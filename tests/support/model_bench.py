@@ -4,10 +4,12 @@ import json
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 import pytest
 
+from isthmus.models.catalogue.facts import ModelOverride
 from isthmus.models.endpoint.http import Timeouts
 from isthmus.models.endpoint.providers import Provider as ProviderRecord
 from isthmus.models.endpoint.providers import provider_with_id
@@ -155,14 +157,20 @@ def assert_no_key(error: BaseException | None) -> None:
 
 @asynccontextmanager
 async def bench(
-    provider: Provider, *replies: Script, model: str = "test-model", timeouts: Timeouts | None = None
+    provider: Provider,
+    *replies: Script,
+    model: str = "test-model",
+    timeouts: Timeouts | None = None,
+    overrides: Mapping[str, ModelOverride] = MappingProxyType({}),
 ) -> AsyncGenerator[Bench, None]:
     waits: list[float] = []
 
     async def sleep(seconds: float) -> None:
         waits.append(seconds)
 
-    options = StreamOptions(sleep=sleep, random=lambda: 0.5, timeouts=timeouts or Timeouts(connect=5, idle=10))
+    options = StreamOptions(
+        sleep=sleep, random=lambda: 0.5, timeouts=timeouts or Timeouts(connect=5, idle=10), overrides=overrides
+    )
     with provider.wire(replies) as wire:
         environment = {provider.base_url: wire.base_url, provider.key: KEY}
         opened = provider.open(model, environment, options=options)

@@ -13,16 +13,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from isthmus.agent.approval.grants import PROCEED_ALWAYS_PREFIX, Grant, grants_of
 from isthmus.agent.approval.known_programs.rows import known_program
-from isthmus.agent.approval.policy import (
-    PROCEED_ALWAYS_PREFIX,
-    Allow,
-    ApprovalRequired,
-    Grant,
-    Policy,
-    decide,
-    grants_of,
-)
+from isthmus.agent.approval.policy import Allow, ApprovalRequired, Policy, decide
 from isthmus.tools.port.base import ToolKind
 from support.programs import bubblewrap
 

@@ -267,7 +267,8 @@ async def answer_beside(page: AsyncPage, key: str) -> None:
 
 def until_answers_count(page: Page) -> None:
     """Wait until an answer to the shown question counts: it was on the screen long enough to be read."""
-    expect_now(page.locator("isthmus-question .primary:not([disabled], [aria-disabled])")).to_be_visible()
+    card = ":is(isthmus-question, isthmus-form)"
+    expect_now(page.locator(f"{card} .primary:not([disabled], [aria-disabled])")).to_be_visible()
 
 
 def desktop(browser: Browser) -> BrowserContext:

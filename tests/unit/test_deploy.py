@@ -27,6 +27,9 @@ MANIFESTS = sorted(path for path in (DEPLOY / "kubernetes").iterdir() if ".yaml"
 UNITS = sorted(path for path in (DEPLOY / "systemd").iterdir() if path.suffix in (".service", ".target"))
 METRICS = {
     "isthmus_journal_bytes": ("",),
+    "isthmus_model_cached_tokens_total": ("",),
+    "isthmus_model_cost_usd_total": ("",),
+    "isthmus_model_requests_without_price_total": ("",),
     "isthmus_model_tokens_total": ("",),
     "isthmus_push_lag_seconds": ("_bucket",),
     "isthmus_queue_length": ("",),

@@ -2,8 +2,8 @@
 
 import pytest
 
-from isthmus.client import ACCEPTING_OPTIONS, REFUSING_OPTIONS, offered_option, refuses
 from isthmus.development_tool import ConfirmationOption, ConfirmationRequest, GenericDetails, ToolCall, ToolCallStatus
+from isthmus.questions import ACCEPTING_OPTIONS, REFUSING_OPTIONS, offered_option, refuses
 from isthmus.terminal.questions.questions import refusal
 
 

@@ -6,12 +6,13 @@ from isthmus.a2a.client.discovery import GEMINI_CARD
 from isthmus.a2a.protocol import jsonrpc
 from isthmus.a2a.protocol.extension import URI
 from isthmus.a2a.server.rest import MEDIA_TYPE
-from isthmus.client import ELICITATION, MISSED_EVENTS, SAMPLING
+from isthmus.client import MISSED_EVENTS
 from isthmus.ide.gemini import wire
 from isthmus.ide.mcp import mcp_peer
 from isthmus.mcp_host.elicitation.url_elicitation import URL_ELICITATION_REQUIRED
 from isthmus.mcp_host.results.result import MAXIMUM_SIZE_KEY
 from isthmus.programs.setup.sandbox_choice import SANDBOX_STATUS
+from isthmus.questions import ELICITATION, SAMPLING
 from isthmus.rpc import lsp, messages
 from isthmus.terminal.headless.headless import ExitCode
 from isthmus.tools.port.tool_set import SEARCH_TOOL

@@ -5,18 +5,28 @@ import { type LineHunk, lineHunks, splitLines } from "./line-diff.ts";
 /** Above one of these each hunk is to be seen: characters of both texts, changed lines, characters of a changed line. */
 export const LIMITS = { characters: 200_000, lines: 400, line: 2_000 };
 /** Above these a text is shown in parts, and cannot be edited in the page. */
-const EDITOR_LIMITS = { characters: 400_000, line: /[^\n]{20000}/ };
+const EDITOR_LIMITS = { characters: 400_000, line: 20_000 };
 
 /** Return whether a text to allow is so long that all of it is to be seen first. */
 export function isLongText(text: string): boolean {
-  return text.length > LIMITS.characters || splitLines(text).length > LIMITS.lines || /[^\n]{2000}/.test(text);
+  return text.length > LIMITS.characters || splitLines(text).length > LIMITS.lines || hasLine(text, LIMITS.line);
+}
+
+/** Return whether a line of a text has so many characters. */
+function hasLine(text: string, length: number): boolean {
+  for (let from = 0; from + length <= text.length;) {
+    const end = text.indexOf("\n", from);
+    if ((end < 0 ? text.length : end) - from >= length) return true;
+    from = end + 1;
+  }
+  return false;
 }
 
 /** Return whether an editor can show a change, with each character of it. */
 export function fitsEditor(before: string, after: string): boolean {
   return (
     before.length + after.length <= EDITOR_LIMITS.characters &&
-    ![before, after].some((text) => EDITOR_LIMITS.line.test(text)) &&
+    ![before, after].some((text) => hasLine(text, EDITOR_LIMITS.line)) &&
     haveOneLineEnd(before, after)
   );
 }

@@ -2,6 +2,7 @@
 
 import { type Extension, StateEffect, StateField } from "@codemirror/state";
 import { Decoration, EditorView, WidgetType } from "@codemirror/view";
+import { isComposing, isEnter } from "../keys.ts";
 import type { LineComment } from "./line-comments.ts";
 
 export interface CommentWords {
@@ -52,6 +53,8 @@ export const placed = StateField.define<readonly Placed[]>({
 class CommentField extends WidgetType {
   constructor(
     private readonly comment: LineComment,
+    /** Number of the line as it is shown. */
+    private readonly line: number,
     private readonly words: CommentWords,
     private readonly events: CommentEvents,
   ) {
@@ -60,7 +63,19 @@ class CommentField extends WidgetType {
 
   /** What is typed is in the field already. */
   override eq(other: CommentField): boolean {
-    return this.comment.id === other.comment.id;
+    return this.comment.id === other.comment.id && this.line === other.line;
+  }
+
+  override updateDOM(outer: HTMLElement, _view: EditorView, from: CommentField): boolean {
+    if (from.comment.id !== this.comment.id) return false;
+    const title = this.#title;
+    outer.querySelector("span")?.replaceChildren(title);
+    outer.querySelector("textarea")?.setAttribute("aria-label", title);
+    return true;
+  }
+
+  get #title(): string {
+    return this.words.title({ ...this.comment, line: this.line });
   }
 
   override get estimatedHeight(): number {
@@ -78,7 +93,7 @@ class CommentField extends WidgetType {
     const field = box.appendChild(document.createElement("textarea"));
     outer.className = "cm-comment";
     outer.dataset.id = String(id);
-    title.textContent = this.words.title(this.comment);
+    title.textContent = this.#title;
     remove.type = "button";
     remove.textContent = this.words.remove;
     remove.onclick = () => {
@@ -95,7 +110,7 @@ class CommentField extends WidgetType {
       view.requestMeasure();
     };
     field.onkeydown = (event) => {
-      if (event.isComposing || !(event.key === "Escape" || (event.key === "Enter" && !event.shiftKey))) return;
+      if (isComposing(event) || !(event.key === "Escape" || (isEnter(event) && !event.shiftKey))) return;
       event.preventDefault();
       event.stopPropagation();
       onLeave();
@@ -121,7 +136,9 @@ export function lineComments(words: CommentWords, events: CommentEvents): Extens
       Decoration.set(
         state.field(placed).map(({ comment, position, isAbove }) => {
           const line = state.doc.lineAt(Math.min(position, state.doc.length));
-          const widget = new CommentField(comment, words, events);
+          // A line as it was has the number of its own text.
+          const shown = comment.side === "old" ? comment.line : line.number;
+          const widget = new CommentField(comment, shown, words, events);
           return Decoration.widget({ widget, block: true, side: isAbove ? 0 : 2 }).range(isAbove ? line.from : line.to);
         }),
         true,

@@ -2,9 +2,8 @@
 // A chunk of its own, which comes with the first diff.
 
 import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
-import { HighlightStyle, LanguageDescription, syntaxHighlighting } from "@codemirror/language";
+import { LanguageDescription, syntaxHighlighting } from "@codemirror/language";
 import { languages } from "@codemirror/language-data";
-import { MergeView, unifiedMergeView } from "@codemirror/merge";
 import {
   Compartment,
   EditorState,
@@ -14,160 +13,37 @@ import {
   Text,
   Transaction,
 } from "@codemirror/state";
-import { Decoration, EditorView, drawSelection, highlightSpecialChars, keymap, lineNumbers } from "@codemirror/view";
-import { CODE_TAGS } from "./code-tags.ts";
+import { Decoration, EditorView, highlightSpecialChars, keymap } from "@codemirror/view";
+import { differenceBetween, differenceField, oldText } from "./chunks.ts";
+import { codeColours } from "./code-colours.ts";
 import { type CommentEvents, type CommentWords, commentsSet, lineComments, placed } from "./diff-comments.ts";
 import {
-  COMPARISON,
+  type Choice,
   type Hunk,
   type HunkWords,
   changesBetween,
   decideHunk,
-  hunkBars,
   hunkField,
-  hunkHeads,
+  hunkUnits,
   hunksOf,
   hunksRestored,
   sameLine,
 } from "./diff-hunks.ts";
+import { DIFF_STYLES } from "./diff-styles.ts";
+import { COLOURS, DIFF_THEME, THEME } from "./diff-theme.ts";
+import { foldLines, foldsOf, unfolded } from "./folds.ts";
+import { hunkHeads } from "./hunk-heads.ts";
+import { StickySwitch, hunkSwitches } from "./hunk-switch.ts";
 import type { LineComment, Place } from "./line-comments.ts";
+import { type LineWords, lineMarks, mineField, proposedText } from "./line-marks.ts";
 import type { LineNumbers } from "./long-rows.ts";
 import { watchScreen } from "./on-screen.ts";
+import { coloursSet, removedLines } from "./removed-lines.ts";
+import { SideBySide, type SideWords } from "./side-by-side.ts";
 import { MARKED } from "../safe.ts";
 import { EditorSeen, type SeenState, seenLines } from "./editor-seen.ts";
 
-export const COLOURS = HighlightStyle.define(
-  CODE_TAGS.map(({ name, tag }) => ({
-    tag,
-    color: `var(--c-${name})`,
-    ...(name === "com" ? { fontStyle: "italic" } : {}),
-  })),
-);
-
-export const THEME = EditorView.theme({
-  "&": {
-    color: "var(--text)",
-    backgroundColor: "var(--surface)",
-    font: "var(--t-code) var(--font-code)",
-    fontVariantLigatures: "none",
-  },
-  ".cm-content": { caretColor: "var(--mine)", padding: "4px 0" },
-  ".cm-scroller": { fontFamily: "inherit", lineHeight: "20px" },
-  ".cm-gutters": { backgroundColor: "var(--surface)", color: "var(--text-3)", border: "0" },
-  "&.cm-focused": { outline: "2px solid var(--focus)", outlineOffset: "-2px" },
-  ".cm-cursor": { borderLeftColor: "var(--mine)", borderLeftWidth: "2px" },
-  "&.cm-focused .cm-selectionBackground, .cm-selectionBackground": { backgroundColor: "var(--select) !important" },
-  ".cm-changedLine, .cm-inlineChangedLine": {
-    backgroundColor: "var(--add-bg) !important",
-    boxShadow: "inset 3px 0 var(--add-bar)",
-  },
-  ".cm-changedText": { background: "var(--add-word) !important", borderBottom: "1.5px solid var(--add-bar)" },
-  ".cm-deletedChunk": {
-    backgroundColor: "var(--del-bg) !important",
-    boxShadow: "inset 3px 0 var(--del-bar)",
-    paddingLeft: "6px",
-  },
-  ".cm-deletedChunk .cm-deletedText, .cm-deletedLine del": {
-    background: "var(--del-word) !important",
-    textDecoration: "none",
-    borderBottom: "1.5px dashed var(--del-bar)",
-  },
-  "&.cm-merge-a .cm-changedLine": {
-    backgroundColor: "var(--del-bg) !important",
-    boxShadow: "inset 3px 0 var(--del-bar)",
-  },
-  "&.cm-merge-a .cm-changedText": {
-    background: "var(--del-word) !important",
-    borderBottom: "1.5px dashed var(--del-bar)",
-  },
-  ".cm-changedLineGutter, .cm-merge-b .cm-changedLineGutter": { background: "var(--add-bar) !important" },
-  ".cm-deletedLineGutter, &.cm-merge-a .cm-changedLineGutter": { background: "var(--del-bar) !important" },
-  ".cm-changeGutter": { width: "3px", paddingLeft: "0" },
-  ".cm-lineNumbers": { minWidth: "44px" },
-  ".cm-hunk": {
-    display: "flex",
-    alignItems: "center",
-    gap: "8px",
-    height: "36px",
-    padding: "0 8px 0 12px",
-    background: "var(--bg)",
-    color: "var(--text-2)",
-    font: "var(--t-xs) var(--font-ui)",
-  },
-  ".cm-hunkState": { marginLeft: "auto", overflow: "hidden", textOverflow: "ellipsis", whiteSpace: "nowrap" },
-  ".cm-hunk button, .cm-comment button": {
-    font: "500 12px/18px var(--font-ui)",
-    border: "1px solid var(--line-2)",
-    borderRadius: "6px",
-    background: "var(--raised)",
-    color: "var(--text)",
-    padding: "3px 10px",
-    cursor: "pointer",
-    flex: "none",
-  },
-  ".cm-hunk button[aria-pressed=true]": { background: "var(--ink)", borderColor: "var(--ink)", color: "var(--on-ink)" },
-  ".cm-hunk button + button": { marginLeft: "-4px" },
-  // The distance is padding of the widget: the editor does not see margins.
-  ".cm-comment": { padding: "6px 12px", whiteSpace: "normal" },
-  ".cm-comment > div": {
-    padding: "8px 10px",
-    border: "1px solid var(--line-2)",
-    borderRadius: "8px",
-    background: "var(--raised)",
-    boxShadow: "var(--sh-1)",
-    font: "var(--t-sm) var(--font-ui)",
-    color: "var(--text-2)",
-  },
-  ".cm-comment > div > div": {
-    display: "flex",
-    alignItems: "center",
-    justifyContent: "space-between",
-    gap: "8px",
-    marginBottom: "6px",
-  },
-  ".cm-comment textarea": {
-    display: "block",
-    width: "100%",
-    boxSizing: "border-box",
-    font: "var(--t-md) var(--font-ui)",
-    color: "var(--text)",
-    background: "var(--surface)",
-    border: "1px solid var(--control)",
-    borderRadius: "6px",
-    padding: "6px 8px",
-    resize: "vertical",
-    fieldSizing: "content",
-  },
-  ".cm-comment textarea:focus-visible, .cm-hunk button:focus-visible, .cm-comment button:focus-visible": {
-    outline: "2px solid var(--focus)",
-    outlineOffset: "1px",
-  },
-  ".cm-line.cm-chosenLine": {
-    boxShadow: "inset 3px 0 var(--focus)",
-    outline: "1px solid var(--focus)",
-    outlineOffset: "-1px",
-  },
-  ".cm-deletedLine.cm-chosenLine": { outline: "1px solid var(--focus)" },
-  "@media (max-width: 719px), (pointer: coarse)": {
-    ".cm-hunk": { height: "56px" },
-    ".cm-hunk button, .cm-comment button": {
-      minHeight: "44px",
-      font: "500 14px/18px var(--font-ui)",
-      padding: "3px 14px",
-    },
-    ".cm-comment textarea": { fontSize: "16px" },
-    ".cm-hunkState": { display: "none" },
-    ".cm-hunk > span:first-child": { marginRight: "auto" },
-  },
-  ".cm-collapsedLines": {
-    background: "var(--bg)",
-    color: "var(--text-3)",
-    font: "var(--t-xs) var(--font-ui)",
-    padding: "6px 12px",
-  },
-  ".cm-heading, .cm-heading *": { color: "var(--text-3) !important", backgroundColor: "var(--bg)" },
-  ".cm-specialChar": { color: "var(--danger)" },
-});
+export { COLOURS, THEME };
 
 const chosenSet = StateEffect.define<boolean>();
 /** Whether the line of the cursor is the one that the user has chosen. */
@@ -195,12 +71,14 @@ export interface DiffView {
   /** Scroll to what was not on the screen yet. */
   goUnseen(): void;
   setEditable(isEditable: boolean): void;
+  /** Put the cursor where the user has chosen a line, or into the first hunk. */
+  focusText(): void;
   setComments(comments: readonly LineComment[]): void;
   focusComment(id: number): void;
   /** Go to the next hunk, or with -1 to the one before. */
   goHunk(direction: 1 | -1): void;
-  /** Take the hunk of the chosen line, or keep it as it was. */
-  decide(isKept: boolean): void;
+  /** Decide about the hunk of the chosen line. */
+  decide(choice: Choice): void;
   /** Return the line to comment on, on the old side if that is wanted and there is one. */
   place(isOld: boolean): Place;
   destroy(): void;
@@ -222,38 +100,25 @@ export interface DiffOptions extends CommentEvents {
   editable: boolean;
   /** Whether all of the change is to be seen; what was seen of it before, if it was shown before. */
   seen: SeenState | boolean;
-  label: { before: string; after: string; hunk: HunkWords; comment: CommentWords };
+  label: { caption: SideWords; before: string; after: string; line: LineWords; hunk: HunkWords; comment: CommentWords };
   onChange: (text: string) => void;
   onChoose: (place: Place) => void;
   /** Another hunk was on the screen as a whole. */
   onSeen: () => void;
 }
 
-/** An empty text has one empty line, which nobody removed. */
-const NOTHING_BEFORE = EditorView.theme({ ".cm-deletedChunk": { display: "none" } });
-const HEADING = Decoration.line({ class: "cm-heading" });
-
-/** Return the line numbers of a text; of a part of a file its own, with the headings between parts set apart. */
-function numbered(numbers: readonly number[] | undefined): Extension {
-  if (!numbers) return lineNumbers();
-  const headings = EditorView.decorations.compute([], ({ doc }) =>
-    Decoration.set(
-      numbers.slice(0, doc.lines).flatMap((number, at) => (number === 0 ? [HEADING.range(doc.line(at + 1).from)] : [])),
-    ),
-  );
-  return [lineNumbers({ formatNumber: (line) => String(numbers[line - 1] || "") }), headings];
-}
-
 const textOf = (text: string): Text => Text.of(text.split(/\r\n?|\n/));
 
 /** Show a diff in a shadow root. */
 export function showDiff(root: ShadowRoot, options: DiffOptions): DiffView {
+  const { styleSheet } = DIFF_STYLES;
+  if (styleSheet && !root.adoptedStyleSheets.includes(styleSheet)) root.adoptedStyleSheets.push(styleSheet);
   const language = new Compartment();
   const editing = new Compartment();
   const before = textOf(options.before);
   const proposed = textOf(options.proposed);
   const after = textOf(options.after);
-  const hunks = options.isOpen && !options.isNew ? hunksOf(before, proposed) : [];
+  const hunks = options.isNew || options.numbers ? [] : hunksOf(before, proposed);
   /** The chosen line of the old text where it has no editor. */
   let deleted: { line: number; element: Element } | undefined;
   let active: EditorView | undefined;
@@ -265,79 +130,84 @@ export function showDiff(root: ShadowRoot, options: DiffOptions): DiffView {
     awaited = undefined;
     options.onLeave();
   };
+  const leave = (): boolean => {
+    onLeave();
+    return true;
+  };
   const editable = (isEditable: boolean): Extension => [
     EditorState.readOnly.of(!isEditable),
     EditorView.editable.of(isEditable),
     EditorView.contentAttributes.of(isEditable ? {} : { tabindex: "0" }),
   ];
+  const look = (shows: "old" | "new" | "both"): Extension =>
+    lineMarks({ shows, words: options.label.line, numbers: options.numbers });
   const common: Extension = [
-    drawSelection(),
     highlightSpecialChars({ addSpecialChars: MARKED }),
     syntaxHighlighting(COLOURS),
+    DIFF_THEME,
     THEME,
-    options.before ? [] : NOTHING_BEFORE,
     EditorView.lineWrapping,
     language.of([]),
     chosenField,
+    differenceField,
     lineComments(options.label.comment, { onComment: options.onComment, onLeave }),
-    keymap.of(defaultKeymap),
+    keymap.of([...defaultKeymap, { key: "Escape", run: leave }]),
     EditorView.updateListener.of((update) => {
       if (update.docChanged) seen?.textChanged();
       if (update.geometryChanged || update.viewportChanged) screen?.soon();
       if (update.transactions.some((one) => one.isUserEvent("select"))) queueMicrotask(() => choose(update.view));
     }),
   ];
+  // A part of a file has no more than the lines around its changes.
+  const first = options.numbers ? [] : differenceBetween(before, proposed).chunks;
+  const unfold = (hunk: number): void => {
+    for (const view of views) view.dispatch({ effects: unfolded.of(hunk) });
+  };
   const own: Extension = [
+    oldText.of(before),
+    proposedText.of(proposed),
     common,
     seenLines,
-    numbered(options.numbers?.after),
-    hunkBars(hunks, options.label.hunk),
+    hunkUnits(hunks),
+    mineField,
     history(),
-    keymap.of([
-      ...historyKeymap,
-      {
-        key: "Escape",
-        run: () => {
-          onLeave();
-          return true;
-        },
-      },
-    ]),
+    keymap.of(historyKeymap),
     editing.of(editable(options.editable)),
     EditorView.contentAttributes.of({ "aria-label": options.label.after }),
     EditorView.updateListener.of((update) => {
       if (update.docChanged) options.onChange(update.state.doc.toString());
     }),
   ];
-  // A part of a file has no more than the lines around its changes.
-  const collapse = options.numbers ? {} : { collapseUnchanged: { margin: 3, minSize: 6 } };
   const parent = root.querySelector("div") as HTMLDivElement;
+  const { words, isOpen } = { words: options.label.hunk, isOpen: options.isOpen };
   let left: EditorView | undefined;
   let right: EditorView;
   let shown: { destroy(): void };
+  let stick: StickySwitch | undefined;
   if (options.sides) {
-    const merge = new MergeView({
-      a: {
+    const sides = new SideBySide({
+      root,
+      parent,
+      old: {
         doc: before,
         extensions: [
           common,
-          numbered(options.numbers?.before),
+          look("old"),
           editable(false),
-          hunkHeads(hunks, options.label.hunk),
+          foldLines(foldsOf(first, before, true), words.alike, unfold),
           EditorView.contentAttributes.of({ "aria-label": options.label.before }),
         ],
       },
-      b: { doc: proposed, extensions: own },
-      parent,
-      root,
-      ...collapse,
-      diffConfig: COMPARISON,
-      gutter: true,
-      highlightChanges: true,
+      now: {
+        doc: proposed,
+        extensions: [own, look("new"), foldLines(foldsOf(first, proposed, false), words.alike, unfold)],
+      },
+      neck: { words, isOpen },
+      words: options.label.caption,
     });
-    left = merge.a;
-    right = merge.b;
-    shown = merge;
+    left = sides.left;
+    right = sides.right;
+    shown = sides;
   } else {
     right = new EditorView({
       doc: proposed,
@@ -345,16 +215,15 @@ export function showDiff(root: ShadowRoot, options: DiffOptions): DiffView {
       root,
       extensions: [
         own,
-        unifiedMergeView({
-          original: before,
-          ...collapse,
-          diffConfig: COMPARISON,
-          mergeControls: false,
-          gutter: true,
-          highlightChanges: true,
-        }),
+        look("both"),
+        removedLines(options.numbers?.before, options.label.line.removed),
+        hunkHeads(hunks, foldsOf(first, proposed, false), { words, isOpen, path: options.path, open: unfold }),
+        isOpen ? hunkSwitches(words) : [],
+        EditorView.editorAttributes.of({ class: options.isNew ? "" : "cm-both" }),
+        EditorView.updateListener.of(() => stick?.soon()),
       ],
     });
+    stick = isOpen ? new StickySwitch(right, parent, words) : undefined;
     shown = right;
   }
   // Put back what was chosen and typed before: from the proposal on, so that what the agent changed stays in view.
@@ -389,9 +258,14 @@ export function showDiff(root: ShadowRoot, options: DiffOptions): DiffView {
 
   function placeIn(view: EditorView): Place {
     const { number } = view.state.doc.lineAt(view.state.selection.main.head);
-    return view === left
-      ? { side: "old", line: number }
-      : { side: "new", line: sameLine(right.state.doc, proposed, number) };
+    if (view === left) return { side: "old", line: number };
+    // What is kept as it was is not in the proposal.
+    const kept = right.state
+      .field(hunkField)
+      .find(({ start, count, isKept, isLost }) => isKept && !isLost && start < number && number <= start + count);
+    return kept
+      ? { side: "old", line: kept.oldStart + number - kept.start }
+      : { side: "new", line: sameLine(right.state.doc, proposed, number), shown: number };
   }
 
   function hunkOfLine(): number {
@@ -416,17 +290,15 @@ export function showDiff(root: ShadowRoot, options: DiffOptions): DiffView {
 
   function clicked(event: MouseEvent): void {
     const target = event.target as Element;
-    if (!options.isOpen || target.closest("button, .cm-comment, .cm-hunk, .cm-collapsedLines")) return;
-    const chunk = target.closest(".cm-deletedChunk");
-    if (chunk) {
-      const element = target.closest(".cm-deletedLine");
-      const lines = [...chunk.querySelectorAll(".cm-deletedLine")];
-      const position = right.posAtDOM(chunk);
-      const start = right.state.doc.lineAt(position).number - 1;
-      const hunk = right.state.field(hunkField).find((one) => one.start === start);
-      if (!element || !hunk) return;
+    if (
+      !options.isOpen ||
+      target.closest("button, .cm-comment, .cm-hunk, .cm-fold, .cm-filler, .cm-switch, .stick, .neck")
+    )
+      return;
+    const element = target.closest<HTMLElement>(".cm-deletedLine");
+    if (element) {
       deleted?.element.classList.remove("cm-chosenLine");
-      deleted = { line: hunk.oldStart + lines.indexOf(element) + 1, element };
+      deleted = { line: Number(element.dataset.line), element };
       element.classList.add("cm-chosenLine");
       right.dispatch({ effects: chosenSet.of(false) });
       options.onChoose({ side: "old", line: deleted.line });
@@ -449,6 +321,10 @@ export function showDiff(root: ShadowRoot, options: DiffOptions): DiffView {
       .load()
       .then((support) => {
         for (const view of views) view.dispatch({ effects: language.reconfigure(support) });
+        return left ? [] : codeColours(before.toString(), options.path);
+      })
+      .then((colours) => {
+        if (colours.length) right.dispatch({ effects: coloursSet.of(colours) });
       })
       .catch(() => undefined);
   }
@@ -465,7 +341,17 @@ export function showDiff(root: ShadowRoot, options: DiffOptions): DiffView {
     },
     setEditable(isEditable) {
       right.dispatch({ effects: editing.reconfigure(editable(isEditable)) });
-      if (isEditable) right.focus();
+    },
+    focusText() {
+      const hunk = right.state.field(hunkField).find((one) => !one.isLost);
+      if (active !== right && hunk) {
+        const anchor = right.state.doc.line(Math.min(hunk.start + 1, right.state.doc.lines)).from;
+        right.dispatch({
+          selection: { anchor },
+          effects: EditorView.scrollIntoView(anchor, { y: "nearest", yMargin: 60 }),
+        });
+      }
+      right.focus();
     },
     setComments(comments) {
       const old = comments.filter((one) => one.side === "old");
@@ -500,10 +386,10 @@ export function showDiff(root: ShadowRoot, options: DiffOptions): DiffView {
       );
     },
     goHunk,
-    decide(isKept) {
+    decide(choice) {
       const at = hunkOfLine();
       if (at < 0) goHunk(1);
-      else decideHunk(right, at, isKept);
+      else if (options.isOpen) decideHunk(right, at, choice);
     },
     place(isOld) {
       if (deleted) return { side: "old", line: deleted.line };
@@ -524,6 +410,7 @@ export function showDiff(root: ShadowRoot, options: DiffOptions): DiffView {
     destroy() {
       parent.removeEventListener("click", clicked);
       screen?.end();
+      stick?.destroy();
       shown.destroy();
     },
   };

@@ -1,9 +1,9 @@
 // Which changed lines were on the screen in an editor whose text the user may change meanwhile.
 
-import { getChunks } from "@codemirror/merge";
 import { MapMode, RangeSet, RangeValue, StateEffect, StateField, type Text, Transaction } from "@codemirror/state";
 import { type BlockInfo, BlockType, type EditorView } from "@codemirror/view";
-import { linesIn } from "./diff-hunks.ts";
+import { differenceOf } from "./chunks.ts";
+import type { LineHunk } from "./line-diff.ts";
 import { parentOf, scrollerOf, windowOf } from "./on-screen.ts";
 import { type Stretch, firstUnseen, isWhole, slackOf, withStretch } from "./seen-parts.ts";
 
@@ -109,7 +109,7 @@ export class EditorSeen {
     const seen = this.right.state.field(seenLines);
     let whole = 0;
     let next: Place | undefined;
-    const chunks = getChunks(this.right.state)?.chunks ?? [];
+    const chunks = differenceOf(this.right.state)?.chunks ?? [];
     for (const chunk of chunks) {
       const place = this.#firstUnseen(seen, doc, chunk);
       if (place) next ??= place;
@@ -118,24 +118,21 @@ export class EditorSeen {
     return (this.#counts = { seen: whole, all: chunks.length, next });
   }
 
-  #firstUnseen(
-    seen: RangeSet<Seen>,
-    doc: Text,
-    { fromA, toA, fromB, toB }: { fromA: number; toA: number; fromB: number; toB: number },
-  ): Place | undefined {
+  #firstUnseen(seen: RangeSet<Seen>, doc: Text, { oldFrom, oldTo, newFrom, newTo }: LineHunk): Place | undefined {
     // An empty text has one empty line, which nobody removed.
-    const old = this.before.length ? linesIn(this.before, fromA, toA) : { start: 0, lines: [] };
-    const now = linesIn(doc, fromB, toB);
-    for (let line = old.start + 1; line <= old.start + old.lines.length; line += 1)
-      if (!this.#old.has(line)) return { isOld: true, line };
-    for (let line = now.start + 1; line <= now.start + now.lines.length; line += 1)
+    const oldEnd = this.before.length ? Math.min(oldTo, this.before.lines) : 0;
+    for (let line = oldFrom + 1; line <= oldEnd; line += 1) if (!this.#old.has(line)) return { isOld: true, line };
+    for (let line = newFrom + 1; line <= Math.min(newTo, doc.lines); line += 1)
       if (!has(seen, doc.line(line).from)) return { isOld: false, line };
     return undefined;
   }
 
   /** Note what is on the screen now; return whether another hunk was seen by that as a whole. */
   look(): boolean {
-    const { top, bottom } = windowOf(this.parent);
+    const { top, bottom: border } = windowOf(this.parent);
+    // What stays at the lower border covers what is behind.
+    const cover = this.parent.querySelector(".stick > div")?.getBoundingClientRect().top ?? border;
+    const bottom = Math.min(border, cover);
     const before = this.#count().seen;
     const positions: number[] = [];
     const isSeen = (key: string, at: number, height: number): boolean => {
@@ -160,7 +157,7 @@ export class EditorSeen {
         } else if (isSeen(`new ${number}`, at, text.height)) positions.push(from);
       }
     }
-    for (const [line, element] of this.#removed()) {
+    for (const [line, element] of this.#removed({ top, bottom })) {
       const rect = element.getBoundingClientRect();
       if (isSeen(`old ${line}`, rect.top, rect.height)) this.#old.add(line);
     }
@@ -170,22 +167,19 @@ export class EditorSeen {
     return this.#count().seen !== before;
   }
 
-  /** Return the removed lines that are drawn in one column, by their numbers from 1. */
-  #removed(): [number, Element][] {
-    const drawn = this.left ? [] : [...this.parent.querySelectorAll(".cm-deletedChunk")];
-    const { doc } = this.right.state;
-    const chunks = drawn.length ? (getChunks(this.right.state)?.chunks ?? []) : [];
-    return drawn.flatMap((element) => {
-      const at = this.right.posAtDOM(element);
-      const chunk = chunks.find(({ fromB }) => Math.min(fromB, doc.length) === at);
-      const start = chunk ? linesIn(this.before, chunk.fromA, chunk.toA).start : 0;
-      return chunk
-        ? [...element.querySelectorAll(".cm-deletedLine")].map((line, index): [number, Element] => [
-            start + index + 1,
-            line,
-          ])
-        : [];
+  /** Return the removed lines that are drawn in one column, by their numbers from 1; with a window only those in it. */
+  #removed(within?: { top: number; bottom: number }): [number, Element][] {
+    if (this.left) return [];
+    const blocks = [...this.parent.querySelectorAll(".cm-deletedBlock")].filter((block) => {
+      const { top, bottom } = within ? block.getBoundingClientRect() : { top: 0, bottom: 0 };
+      return !within || (bottom > within.top && top < within.bottom);
     });
+    return blocks.flatMap((block) =>
+      [...block.querySelectorAll<HTMLElement>(".cm-deletedLine")].map((row): [number, Element] => [
+        Number(row.dataset.line),
+        row,
+      ]),
+    );
   }
 
   /** Scroll to what was not on the screen yet. */
@@ -196,11 +190,11 @@ export class EditorSeen {
     const { doc } = view.state;
     const from = firstUnseen(this.#stretches.get(`${next.isOld ? "old" : "new"} ${next.line}`));
     if (next.isOld && !this.left) {
-      const chunk = (getChunks(this.right.state)?.chunks ?? []).find(({ fromA, toA }) => {
-        const { start, lines } = linesIn(this.before, fromA, toA);
-        return start < next.line && next.line <= start + lines.length;
-      });
-      scrollTo(view, Math.min(chunk?.fromB ?? 0, doc.length));
+      const chunk = (differenceOf(this.right.state)?.chunks ?? []).find(
+        ({ oldFrom, oldTo }) => oldFrom < next.line && next.line <= oldTo,
+      );
+      const at = chunk?.newFrom ?? 0;
+      scrollTo(view, at < doc.lines ? doc.line(at + 1).from : doc.length);
       requestAnimationFrame(() => {
         const rect = this.#removed()
           .find(([line]) => line === next.line)?.[1]

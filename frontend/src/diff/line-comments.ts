@@ -12,13 +12,15 @@ export interface LineComment {
 export interface Place {
   side: "old" | "new";
   line: number;
+  /** Number of the line as it is shown, where what was kept or typed above has moved it. */
+  shown?: number;
 }
 
 let last = 0;
 
-export function newComment(place: Place): LineComment {
+export function newComment({ side, line }: Place): LineComment {
   last += 1;
-  return { id: last, ...place, text: "" };
+  return { id: last, side, line, text: "" };
 }
 
 /** Return the comments that say something, from the first line to the last. */

@@ -16,6 +16,8 @@ export interface Row {
   kind: RowKind;
   /** Number of the line, from 1, in the old text for removed lines, otherwise in the new one; 0 where a line goes on. */
   line: number;
+  /** Number of the line in the old text, too, if it is the same there. */
+  old?: number;
   text: string;
   /** The part of the text that differs from the other side. */
   mark?: [number, number];
@@ -67,14 +69,20 @@ export function changeRows(
         words,
         otherAt?.[other],
       );
-    for (let at = from; at < newFrom; at += 1) add("same", now, at);
+    const addSame = (at: number, shift: number): void => {
+      const first = rows.length;
+      add("same", now, at);
+      const row = rows.slice(first).find((one) => one.line);
+      if (row) row.old = numbers ? (numbers.before[at + shift] ?? 0) : at + shift + 1;
+    };
+    for (let at = from; at < newFrom; at += 1) addSame(at, oldFrom - newFrom);
     // Lines of hunks of one size are taken for the same lines before and after.
     const isPaired = oldTo - oldFrom === newTo - newFrom;
     for (let at = oldFrom; at < oldTo; at += 1)
       add("removed", old, at, isPaired ? now : undefined, newFrom + at - oldFrom);
     for (let at = newFrom; at < newTo; at += 1)
       add("added", now, at, isPaired ? old : undefined, oldFrom + at - newFrom);
-    for (let at = newTo; at < to; at += 1) add("same", now, at);
+    for (let at = newTo; at < to; at += 1) addSame(at, oldTo - newTo);
     const first = rows.find((row) => row.kind !== "same" && row.line)?.line ?? newFrom + 1;
     result.push({ line: first, alike: from - shown, rows });
     shown = to;

@@ -129,7 +129,11 @@ export class LongView {
     if (row.kind === "note") return element("row note", row.text);
     const kind = this.words.added ? row.kind : "same";
     const line = element(`row ${kind}`);
-    const number = element("number", row.line ? String(row.line) : "");
+    const shown = (number: number | undefined): HTMLElement => element("number", number ? String(number) : "");
+    // A text without a change has the numbers of its own lines alone.
+    const numbers = this.words.added
+      ? [shown(kind === "removed" ? row.line : row.old), shown(kind === "removed" ? 0 : row.line)]
+      : [shown(row.line)];
     const text = element("text");
     const sign = element("sign", kind === "added" ? "+" : kind === "removed" ? "\u2212" : "");
     sign.setAttribute("aria-hidden", "true");
@@ -143,7 +147,7 @@ export class LongView {
     } else {
       text.append(before);
     }
-    line.append(number, sign, text);
+    line.append(...numbers, sign, text);
     return line;
   }
 

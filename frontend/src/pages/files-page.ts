@@ -19,7 +19,7 @@ import { t } from "../words.ts";
 import { PageElement } from "../parts/base.ts";
 import type { FileElement } from "../parts/file-viewer.ts";
 import "../parts/file-viewer.ts";
-import { isForPage } from "../keys.ts";
+import { isComposing, isForPage } from "../keys.ts";
 
 /** Typing is not searched for before this pause, and a moving selection is not sent. */
 const PAUSE_MS = 120;
@@ -409,7 +409,7 @@ export class FilesPage extends PageElement {
     const isInField = field !== null && event.target === field;
     const step =
       event.key === "ArrowDown" || event.key === "j" ? 1 : event.key === "ArrowUp" || event.key === "k" ? -1 : 0;
-    if (isInField && (event.key === "ArrowDown" || event.key === "Enter") && !event.isComposing) {
+    if (isInField && (event.key === "ArrowDown" || event.key === "Enter") && !isComposing(event)) {
       if (event.key === "Enter") this.#enter();
       else this.querySelector<HTMLElement>(".file .cover")?.focus();
     } else if (!isForPage(event)) return;

@@ -8,7 +8,7 @@ import { type SessionFacts, type SessionList, type SessionState, sessionPath, ta
 import type { TaskStore } from "../store.ts";
 import { age, t } from "../words.ts";
 import { PageElement } from "../parts/base.ts";
-import { isForPage } from "../keys.ts";
+import { isComposing, isForPage } from "../keys.ts";
 import { PAGE } from "../place.ts";
 
 /** Typing is not searched for before this pause. */
@@ -204,7 +204,7 @@ export class HistoryPage extends PageElement {
 
   #press = (event: KeyboardEvent): void => {
     const field = this.querySelector<HTMLInputElement>("input");
-    if (event.target === field && event.key === "ArrowDown" && !event.isComposing)
+    if (event.target === field && event.key === "ArrowDown" && !isComposing(event))
       this.querySelector<HTMLElement>("a.line")?.focus();
     else if (isForPage(event) && event.key === "/") field?.focus();
     else if (isForPage(event) && (event.key === "j" || event.key === "k")) {

@@ -2,18 +2,17 @@ import { html, nothing } from "lit";
 import { customElement, property, state } from "lit/decorators.js";
 import { type Answered, answererOf } from "../client.ts";
 import { icon } from "../icons.ts";
-import { factsOf, isForm, shownPath } from "../question.ts";
+import { merged } from "../forms/form.ts";
+import { isForm, shownPath } from "../question.ts";
 import { visible, visibleLine } from "../safe.ts";
-import type { TaskRow } from "../protocol.ts";
-import { type SessionList, sessionPath } from "../sessions.ts";
+import type { SessionList } from "../sessions.ts";
 import type { Question, TaskStore } from "../store.ts";
 import { age, clock, t } from "../words.ts";
 import { type Outcome, type ReviewStore, type Waiting, folderOf } from "../reviews.ts";
-import { PageElement } from "../parts/base.ts";
-import { countsOf } from "../parts/diff-view.ts";
-import { outcomeText } from "../parts/review-card.ts";
-import "../parts/all-files.ts";
-import "../parts/question-card.ts";
+import { PageElement, readdress } from "../parts/base.ts";
+import { askedCard } from "../parts/asked-card.ts";
+import { aboutLines, askerHead, fromLine } from "../parts/asker.ts";
+import { outcomeText } from "../parts/outcome.ts";
 import { isForPage } from "../keys.ts";
 import { PAGE } from "../place.ts";
 
@@ -23,13 +22,17 @@ interface Item {
   question?: Question;
   review?: Waiting;
   isAnswered: boolean;
-  /** Who answered the question of a task, once that is known. */
-  answered?: Answered | undefined;
-  /** Whether it was answered on this page. */
+  /** Ids of the calls of the question that wait. */
+  open: ReadonlySet<string>;
+  /** Who answered the calls of the question that wait no more, as far as that is known. */
+  answers: ReadonlyMap<string, Answered>;
+  /** Whether it was answered on this page, and whether that is still on its way. */
   isOwn?: boolean;
+  isSending?: boolean;
 }
 
 const keyOf = (question: Question): string => `${question.task.id}/${question.call.tool_call_id}`;
+const idsOf = (question: Question): Set<string> => new Set(question.calls.map((call) => call.tool_call_id));
 
 /** Return the agent or task that wants to edit a file; empty if it wants something else. */
 function sourceOf(item: Item | undefined): string {
@@ -46,10 +49,12 @@ export class InboxPage extends PageElement {
   /** Key of the question that the address of the page names, if it names one. */
   @property() address = "";
   @property({ attribute: false }) store!: TaskStore;
-  @property({ attribute: false }) sessions: SessionList | undefined;
+  @property({ attribute: false }) sessions!: SessionList;
   @property({ attribute: false }) reviews!: ReviewStore;
   @property({ type: Number }) now = Date.now();
   @property({ type: Number }) version = 0;
+  /** Name of the agent whose tasks these are. */
+  @property() agent = "";
   @state() private chosen = "";
   @state() private isOpen = false;
   /** The files that are answered together, as they were listed. */
@@ -82,14 +87,20 @@ export class InboxPage extends PageElement {
       if (!this.address) this.#hasPushed = false;
     }
     const waiting = new Map<string, Item>();
-    for (const question of this.store.questions)
-      waiting.set(keyOf(question), { key: keyOf(question), question, isAnswered: false });
-    for (const review of this.reviews.waiting) waiting.set(review.key, { key: review.key, review, isAnswered: false });
+    const none = { isAnswered: false, open: new Set<string>(), answers: new Map<string, Answered>() };
+    for (const question of this.store.questions) {
+      const item = this.#itemOf(question);
+      waiting.set(item.key, item);
+    }
+    for (const review of this.reviews.waiting) waiting.set(review.key, { ...none, key: review.key, review });
     for (const item of this.#shown) {
       const found = waiting.get(item.key);
       if (!found && !item.isAnswered && (item.review || !item.isOwn) && item.key === this.chosen) this.#kept = item.key;
-      if (!found && !item.isAnswered && item.question) this.#askWho(item, item.question);
-      Object.assign(item, found ?? { isAnswered: true });
+      const ended = found || !item.isSending ? [...item.open].filter((id) => !found?.open.has(id)) : [];
+      for (const id of ended) if (item.question) this.#askWho(item, item.question, id);
+      // While its answers are on their way a part of them may have arrived: it stays until all have.
+      if (found) Object.assign(item, { ...found, answers: item.answers });
+      else if (!item.isSending) Object.assign(item, { isAnswered: true, open: none.open });
     }
     const known = new Set(this.#shown.map((item) => item.key));
     const added = [...waiting].filter(([key]) => !known.has(key)).map(([, item]) => item);
@@ -135,12 +146,8 @@ export class InboxPage extends PageElement {
   #showAt(key: string): void {
     if (key === this.address) return;
     const path = key ? `${PAGE}question/${encodeURIComponent(key)}` : PAGE;
-    if (this.address) history.replaceState(null, "", path);
-    else {
-      history.pushState(null, "", path);
-      this.#hasPushed = true;
-    }
-    dispatchEvent(new PopStateEvent("popstate"));
+    this.#hasPushed ||= !this.address;
+    readdress(path, !this.address);
   }
 
   /** Go back to the list. */
@@ -149,6 +156,19 @@ export class InboxPage extends PageElement {
     if (this.#hasPushed) history.back();
     else if (this.address) this.#showAt("");
   };
+
+  /** Return the item of a question: what of it was answered while it was shown stays in it. */
+  #itemOf(question: Question): Item {
+    const open = idsOf(question);
+    const rest = { open, answers: new Map<string, Answered>(), isAnswered: false };
+    const known = this.#shown.find(
+      (item) =>
+        item.question?.task.id === question.task.id && item.question.calls.some((call) => open.has(call.tool_call_id)),
+    );
+    if (!known?.question) return { ...rest, key: keyOf(question), question };
+    const calls = merged(known.question.calls, question.calls);
+    return { ...rest, key: known.key, question: { ...question, call: calls[0] ?? question.call, calls } };
+  }
 
   override render() {
     const open = this.#shown.filter((item) => !item.isAnswered);
@@ -185,12 +205,7 @@ export class InboxPage extends PageElement {
                       <button class="b small quiet icon narrow-only" aria-label=${t("back")} @click=${this.#close}>
                         ${icon("back")}
                       </button>
-                      <a
-                        class="cut"
-                        href=${sessionPath(chosen.question.task.contextId, chosen.question.task.id)}
-                        dir="auto"
-                        >${visibleLine(this.#titleOf(chosen.question.task)) || t("sessions")}</a
-                      >
+                      ${askerHead(chosen.question, this.sessions, this.agent, this.now, !chosen.isAnswered)}
                       ${
                         chosen.isAnswered
                           ? html`<span class="right"
@@ -207,28 +222,30 @@ export class InboxPage extends PageElement {
                                   : nothing
                               }</span
                             >`
-                          : html` <span class="pill acc"
-                                >${t("waits")} · ${age(chosen.question.task.changedAt, this.now)}</span
-                              >
-                              <span class="right row"
-                                >${this.#allButton(chosen)}<span class="xs t3 num"
-                                  >${open.findIndex((item) => item.key === this.chosen) + 1} / ${open.length}</span
-                                ></span
-                              >`
+                          : html`<span class="right row"
+                              >${this.#allButton(chosen)}<span class="xs t3 num wide-only"
+                                >${t("placeOf", open.findIndex((item) => item.key === this.chosen) + 1, open.length)}</span
+                              ></span
+                            >`
                       }
                     </div>
-                    <isthmus-question
-                      .call=${chosen.question.call}
-                      .taskId=${chosen.question.task.id}
-                      .workspace=${chosen.question.task.workspace}
-                      ?isOff=${!this.store.isReached}
-                      ?takesKeys=${true}
-                      ?hasEnded=${chosen.isAnswered}
-                      .answered=${chosen.answered}
-                      @answering=${this.#answering}
-                      @failed=${this.#failed}
-                      @sent=${() => this.store.refresh()}
-                    ></isthmus-question>`
+                    ${askedCard(
+                      {
+                        calls: chosen.question.calls,
+                        open: chosen.open,
+                        answers: chosen.answers,
+                        task: chosen.question.task,
+                        taskId: chosen.question.task.id,
+                        agent: this.agent,
+                        hasEnded: chosen.isAnswered,
+                        isOff: !this.store.isReached,
+                        more: "",
+                        answering: this.#answering,
+                        failed: this.#failed,
+                        sent: () => this.#sent(chosen.key),
+                      },
+                      this,
+                    )}`
                 : html`<div class="empty big">
                     <p>
                       ${this.#shown.length ? t("chooseQuestion") : this.#isLoaded ? t("emptyInbox") : t("connecting")}
@@ -240,29 +257,32 @@ export class InboxPage extends PageElement {
     </main>`;
   }
 
-  /** Return the title of the session of a task. */
-  #titleOf(task: TaskRow): string {
-    return this.sessions?.get(task.contextId)?.title ?? task.title;
-  }
-
   #answering = (event: CustomEvent<string>): void => {
     const item = this.#shown.find((one) => one.key === event.detail);
-    if (item) item.isOwn = true;
+    if (item) item.isOwn = item.isSending = true;
   };
+
+  #sent(key: string): void {
+    const item = this.#shown.find((one) => one.key === key);
+    if (item) item.isSending = false;
+    this.requestUpdate();
+    this.store.refresh();
+  }
 
   /** An own answer came too late, or did not arrive: who was first is shown. */
   #failed = (event: CustomEvent<string>): void => {
     const item = this.#shown.find((one) => one.key === event.detail);
     if (!item) return;
-    item.isOwn = false;
+    item.isOwn = item.isSending = false;
     if (item.isAnswered) this.chosen = this.#kept = item.key;
     this.requestUpdate();
   };
 
-  #askWho(item: Item, { task, call }: Question): void {
+  #askWho(item: Item, { task }: Question, callId: string): void {
     this.#asking = this.#asking.then(async () => {
       if (!this.isConnected) return;
-      item.answered = await answererOf(task.id, task.seq, call.tool_call_id);
+      const found = await answererOf(task.id, task.seq, callId);
+      if (found) item.answers = new Map(item.answers).set(callId, found);
       this.requestUpdate();
     });
   }
@@ -348,8 +368,13 @@ export class InboxPage extends PageElement {
   #openAll = (): void => {
     const group = this.#groupOf(this.#shown.find((item) => item.key === this.chosen));
     if (group.length < 2) return;
-    this.all = group.map((item) => ({ ...item }));
-    this.isOpen = true;
+    void import("../parts/all-files.ts").then(
+      () => {
+        this.all = group.map((item) => ({ ...item }));
+        this.isOpen = true;
+      },
+      () => undefined,
+    );
   };
 
   #allFiles(all: Item[]) {
@@ -358,14 +383,15 @@ export class InboxPage extends PageElement {
     const close = (): void => {
       this.all = undefined;
     };
+    const name = reviews[0]?.agent ?? (questions[0] ? this.sessions.titleOf(questions[0].task) : "");
     return html`<div class="head">
         <button class="b small quiet icon" aria-label=${t("back")} @click=${close}>${icon("back")}</button>
-        <span class="cut" dir="auto">${visibleLine(reviews[0]?.agent ?? questions[0]?.task.title ?? "", 80)}</span>
+        <span class="cut" dir="auto">${visibleLine(name, 80)}</span>
       </div>
       <isthmus-all
         .questions=${questions}
         .reviews=${reviews}
-        .name=${reviews[0]?.agent ?? questions[0]?.task.title ?? ""}
+        .name=${name}
         ?takesKeys=${true}
         ?isOff=${questions.length ? !this.store.isReached : !this.reviews.isReached}
         @closed=${close}
@@ -393,7 +419,7 @@ export class InboxPage extends PageElement {
 
   #anyRow(item: Item) {
     const { review, question, isAnswered } = item;
-    if (!review) return question ? this.#row(item.key, question, isAnswered, item.answered?.by ?? "") : nothing;
+    if (!review) return question ? this.#row(item, question) : nothing;
     const isChosen = item.key === this.chosen;
     const what =
       review.kind === "review"
@@ -421,23 +447,18 @@ export class InboxPage extends PageElement {
     </li>`;
   }
 
-  #row(key: string, { task, call }: Question, isAnswered: boolean, by: string) {
-    const facts = factsOf(call, task.workspace);
-    const diff = call.confirmation_request?.file_edit_details;
+  #row({ key, isAnswered, answers }: Item, question: Question) {
+    const { what, peek } = aboutLines(question);
+    const by = isAnswered ? ([...answers.values()].at(-1)?.by ?? "") : "";
     const isChosen = key === this.chosen && !isAnswered;
     return html`<li
       class="item ${isChosen ? "on" : ""} ${isAnswered ? "done" : ""}"
       aria-current=${isChosen ? "true" : nothing}
     >
       <button class="cover" ?disabled=${isAnswered} @click=${() => this.#open(key)}>
-        <span class="from"
-          ><b class="cut" dir="auto">${visibleLine(this.#titleOf(task), 80)}</b
-          ><time>${age(task.changedAt, this.now)}</time></span
-        >
-        <span class="what cut" dir="auto">${facts.verb} ${facts.object}</span>
-        <span class="peek cut" dir="auto"
-          >${by ? t("answered", visibleLine(by, 60)) : html`${diff ? countsOf(diff) : nothing} ${facts.touches}`}</span
-        >
+        ${fromLine(question, this.sessions, this.agent, this.now)}
+        <span class="what cut" dir="auto">${what}</span>
+        <span class="peek cut" dir="auto">${by ? t("answered", visibleLine(by, 60)) : peek}</span>
       </button>
     </li>`;
   }

@@ -11,7 +11,6 @@ import { t } from "../words.ts";
 import { PageElement, go } from "../parts/base.ts";
 import type { PromptBox, Written } from "../parts/prompt-box.ts";
 import "../parts/prompt-box.ts";
-import "../parts/trust-card.ts";
 
 /** The beginning of a session. */
 @customElement("isthmus-new")

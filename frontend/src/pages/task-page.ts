@@ -2,7 +2,7 @@ import { html, nothing } from "lit";
 import { customElement, property, query, state } from "lit/decorators.js";
 import { cancel, getTask, hasCommand, newId, sessionStatus } from "../client.ts";
 import { icon, stateMark } from "../icons.ts";
-import { ENDED, type TaskState } from "../protocol.ts";
+import { ENDED, type TaskState, type ToolCall } from "../protocol.ts";
 import { LostQuestion } from "../lost-question.ts";
 import { factsOf, shownPath } from "../question.ts";
 import { branch, rewind } from "../rewind.ts";
@@ -20,7 +20,7 @@ import {
   turnAt,
 } from "../sessions.ts";
 import type { TaskStore } from "../store.ts";
-import type { CallItem, Item, PromptItem, TaskFold } from "../task-fold.ts";
+import type { CallItem, Item, PromptItem } from "../task-fold.ts";
 import { t } from "../words.ts";
 import { PageElement, go } from "../parts/base.ts";
 import type { ItemList } from "../parts/item-list.ts";
@@ -29,15 +29,16 @@ import { type Rows, rowOfItem } from "../parts/task-rows.ts";
 import type { FindBar } from "../parts/find-bar.ts";
 import "../parts/find-bar.ts";
 import "../parts/item-list.ts";
+import { groupsOf } from "../forms/form.ts";
+import { type Asked, askedCard } from "../parts/asked-card.ts";
+import type { FormCard } from "../parts/form-card.ts";
 import type { QuestionCard } from "../parts/question-card.ts";
-import "../parts/question-card.ts";
 import "../parts/prompt-box.ts";
 import "../parts/queued-messages.ts";
 import "../parts/rewind-ask.ts";
 import type { SessionTitle } from "../parts/session-title.ts";
 import "../parts/session-title.ts";
 import "../parts/task-aside.ts";
-import "../parts/trust-card.ts";
 import { isForPage } from "../keys.ts";
 import { PAGE } from "../place.ts";
 
@@ -56,6 +57,8 @@ export class TaskPage extends PageElement {
   @property({ attribute: false }) sessions!: SessionList;
   @property({ type: Number }) now = Date.now();
   @property({ type: Number }) storeVersion = 0;
+  /** Name of the agent whose task it is. */
+  @property() agent = "";
   @state() private problem = "";
   @state() private isSending = false;
   @state() private open = new Set<string>();
@@ -74,7 +77,7 @@ export class TaskPage extends PageElement {
   #rows!: Rows;
   #known: WholeSession | undefined;
   /** What was known of the session when its turns were asked for. */
-  #asked = "";
+  #compared = "";
   /** Whether the turn that the address names is still to be brought into view. */
   #mustReveal = false;
   #sought = "";
@@ -107,10 +110,8 @@ export class TaskPage extends PageElement {
   override willUpdate(changed: Map<string, unknown>): void {
     if (changed.has("contextId") || changed.has("taskId")) this.#begin();
     else if (changed.has("turn")) this.#mustReveal = this.turn !== "";
-    this.#lost.take(
-      this.#session.questions.map(({ call }) => call),
-      () => this.querySelector<QuestionCard>("isthmus-question")?.hasText ?? false,
-    );
+    const card = () => this.querySelector<QuestionCard | FormCard>("isthmus-question, isthmus-form");
+    this.#lost.take(this.#questions, () => card()?.hasText ?? false);
     if (changed.has("now")) this.#session.tick();
     if (changed.has("storeVersion")) this.#compare();
     // It changes at the ends of turns.
@@ -131,7 +132,7 @@ export class TaskPage extends PageElement {
     this.#lost.close();
     this.list?.reset();
     this.#known = undefined;
-    this.#asked = "";
+    this.#compared = "";
     this.#mustReveal = this.turn !== "";
     if (this.contextId) {
       this.#session.begin({ contextId: this.contextId, turn: this.turn });
@@ -165,8 +166,8 @@ export class TaskPage extends PageElement {
   #compare(): void {
     const facts = this.sessions.get(this.contextId);
     const known = this.#factsAsked(facts);
-    if (known === this.#asked) return;
-    this.#asked = known;
+    if (known === this.#compared) return;
+    this.#compared = known;
     if (this.#session.session) this.#session.refresh();
   }
 
@@ -194,7 +195,7 @@ export class TaskPage extends PageElement {
     const { session } = this.#session;
     if (!session || session === this.#known) return;
     this.#known = session;
-    this.#asked = this.#factsAsked(session);
+    this.#compared = this.#factsAsked(session);
     this.sessions.put(session);
   }
 
@@ -215,7 +216,7 @@ export class TaskPage extends PageElement {
   }
 
   #failed = (): void => {
-    this.#lost.failed(this.#session.questions.map(({ call }) => call));
+    this.#lost.failed(this.#questions);
     this.requestUpdate();
   };
 
@@ -223,6 +224,11 @@ export class TaskPage extends PageElement {
     this.#lost.close();
     this.requestUpdate();
   };
+
+  /** The open questions of all turns, each with the calls that are asked together. */
+  get #questions(): ToolCall[][] {
+    return this.#session.folds.flatMap((fold) => groupsOf(fold.questions));
+  }
 
   get #fold() {
     return this.#session.fold;
@@ -249,8 +255,8 @@ export class TaskPage extends PageElement {
     const title = session?.title ?? this.sessions.get(this.contextId)?.title ?? row?.title ?? "";
     const isWorking = !ENDED.has(this.#state) && this.#state !== "input-required";
     const questions = this.#session.questions;
-    const lost = this.#lost.call;
-    const asking = lost ? { call: lost, ...this.#ownerOf(lost.tool_call_id) } : questions[0];
+    const lost = this.#lost.calls;
+    const asked = lost ?? this.#lost.shown ?? this.#questions[0];
     const isOver = ENDED.has(this.#state);
     const isWhole = this.contextId !== "";
     this.#rows = {
@@ -316,22 +322,22 @@ export class TaskPage extends PageElement {
         ></isthmus-items>
         ${this.#banner()}
         ${
-          asking
-            ? html`<isthmus-question
-                class="docked"
-                .call=${asking.call}
-                .taskId=${asking.taskId}
-                .workspace=${workspace}
-                ?hasEnded=${lost !== undefined}
-                .answered=${lost && asking.fold.answers.get(lost.tool_call_id)}
-                ?isOff=${this.#session.stream.is !== "live"}
-                ?takesKeys=${true}
-                @sent=${() => this.store.refresh()}
-                @answering=${() => {
-                  this.#lost.answering();
-                }}
-                @failed=${this.#failed}
-              ></isthmus-question>`
+          asked
+            ? askedCard(
+                {
+                  calls: asked,
+                  open: new Set(questions.map(({ call }) => call.tool_call_id)),
+                  ...this.#ownerOf(asked),
+                  agent: this.agent,
+                  hasEnded: lost !== undefined,
+                  isOff: this.#session.stream.is !== "live",
+                  more: "docked",
+                  answering: () => this.#lost.answering(),
+                  failed: this.#failed,
+                  sent: () => this.store.refresh(),
+                },
+                this,
+              )
             : nothing
         }
         ${
@@ -439,9 +445,15 @@ export class TaskPage extends PageElement {
     }
   }
 
-  #ownerOf(callId: string): { taskId: string; fold: TaskFold } {
-    const fold = this.#session.folds.find((one) => one.answers.has(callId)) ?? this.#fold;
-    return { taskId: fold.name, fold };
+  /** Return the task of the turn that asks, and who answered which of its calls. */
+  #ownerOf(asked: readonly ToolCall[]): Pick<Asked, "task" | "taskId" | "answers"> {
+    const ids = new Set(asked.map((call) => call.tool_call_id));
+    const fold =
+      this.#session.folds.find(
+        ({ questions, answers }) =>
+          questions.some((call) => ids.has(call.tool_call_id)) || [...ids].some((id) => answers.has(id)),
+      ) ?? this.#fold;
+    return { task: fold.row ?? this.store.rows.get(fold.name), taskId: fold.name, answers: fold.answers };
   }
 
   // search
@@ -732,7 +744,7 @@ export class TaskPage extends PageElement {
     else if (event.key === "d" && this.#fold.name) go(`${PAGE}diff/${this.#fold.name}`);
     else if (event.key === "j" || event.key === "k") this.#step(event.key === "j" ? 1 : -1);
     else if (event.key === "z" || event.key === "b") this.#pressFor(event.key);
-    else if (event.key === "Escape" && this.#lost.call) this.#closeLost();
+    else if (event.key === "Escape" && this.#lost.calls) this.#closeLost();
     else if (event.key === "Escape" && this.hasAside) this.hasAside = false;
     else if (event.key === "Escape" && this.isFinding) this.#closeFind();
     else if (event.key === "Escape") {

@@ -1,9 +1,9 @@
 import { html, nothing } from "lit";
 import { customElement, property, state } from "lit/decorators.js";
 import { icon } from "../icons.ts";
-import { isForPage, isMeant } from "../keys.ts";
+import { isEnter, isForPage, isMeant } from "../keys.ts";
 import { PageElement, READ_MS, go } from "../parts/base.ts";
-import { shownCounts } from "../parts/diff-view.ts";
+import { shownCounts } from "../parts/counts.ts";
 import { type HunkWish, hunkKey } from "../parts/written-file.ts";
 import { PAGE } from "../place.ts";
 import { shownPath } from "../question.ts";
@@ -14,6 +14,7 @@ import { problemOf } from "../sending.ts";
 import { clock, t } from "../words.ts";
 import { Marks } from "../written/marks.ts";
 import { captions, counted, decidedIn, markOf, nameOf } from "../written/turns.ts";
+import "../styles/written.css";
 import {
   type Listing,
   type Selection,
@@ -582,7 +583,7 @@ export class WrittenPage extends PageElement {
   }
 
   #press = (event: KeyboardEvent): void => {
-    if (event.key === "Enter" && (event.metaKey || event.ctrlKey) && !document.querySelector("dialog[open]")) {
+    if (isEnter(event) && (event.metaKey || event.ctrlKey) && !document.querySelector("dialog[open]")) {
       if (isMeant(event) && this.listing?.turns.length) this.#send(true);
       event.preventDefault();
       return;

@@ -2,6 +2,7 @@ import { html, nothing } from "lit";
 import { customElement, property, state } from "lit/decorators.js";
 import { LIMITS, mustBeSeen } from "../diff/change-size.ts";
 import { answer } from "../client.ts";
+import { moon } from "../icons.ts";
 import { isOnce, isRefusal } from "../options.ts";
 import type { FileDiff } from "../protocol.ts";
 import { factsOf, shownPath } from "../question.ts";
@@ -11,7 +12,11 @@ import type { Question } from "../store.ts";
 import { countLines } from "../diffs.ts";
 import { type Word, t } from "../words.ts";
 import { AnswerCard, hasDraft, wasRead } from "./answer-card.ts";
-import { shownCounts } from "./diff-view.ts";
+import { diffHeader, sidesSwitch } from "./diff-header.ts";
+import type { DiffElement } from "./diff-view.ts";
+import { shownCounts } from "./counts.ts";
+
+const NONE = { added: 0, removed: 0 };
 
 /** A file of the list, as it was when the list was opened. */
 interface Listed {
@@ -40,6 +45,8 @@ export class AllFiles extends AnswerCard {
   @property({ attribute: false }) reviews: Waiting[] = [];
   @property() name = "";
   @state() private files: Listed[] = [];
+  /** The file whose change is shown. */
+  @state() private shown = "";
 
   protected override get subject(): string {
     return `all/${this.name}`;
@@ -81,9 +88,13 @@ export class AllFiles extends AnswerCard {
         ? { ...file, said: "answerAlone" }
         : file,
     );
-    void Promise.all(this.files.filter((file) => file.review).map((file) => this.#load(file.key))).then(() =>
-      this.read(),
-    );
+    this.shown = "";
+    void Promise.all(this.files.filter((file) => file.review).map((file) => this.#load(file.key))).then(() => {
+      this.read();
+      // What was on the screen before stays there.
+      const first = this.files.find((file) => file.isLooked) ?? this.files[0];
+      if (first && !this.shown) this.#show(first.key);
+    });
   }
 
   #put(key: string, change: Partial<Listed>): void {
@@ -105,8 +116,8 @@ export class AllFiles extends AnswerCard {
     }
   }
 
-  #look(key: string, isOpen: boolean): void {
-    if (!isOpen || this.files.find((file) => file.key === key)?.isLooked) return;
+  #look(key: string): void {
+    if (this.files.find((file) => file.key === key)?.isLooked) return;
     this.unread();
     this.#put(key, { isLooked: true });
   }
@@ -133,49 +144,114 @@ export class AllFiles extends AnswerCard {
     const open = this.#open;
     const looked = this.#looked;
     const isAll = looked.length === open.length;
-    return html`<article class="question" aria-label=${t("allFilesOf", this.files.length, visibleLine(this.name, 80))}>
-      <div class="card-top">
-        <h2 tabindex="-1" dir="auto">${t("allFilesOf", this.files.length, visibleLine(this.name, 80))}</h2>
-        <dl class="facts">
+    const at = this.files.findIndex((file) => file.key === this.shown);
+    const title = t("allFilesOf", this.files.length, visibleLine(this.name, 80));
+    return html`<article class="question all" aria-label=${title}>
+      <section class="pane rail-files" aria-label=${t("filesList")}>
+        <h2 tabindex="-1" dir="auto">${title}</h2>
+        <p class="row sect num">
+          <span>${t("fileCount", this.files.length.toLocaleString())}</span
+          ><span class="right">${shownCounts(this.#sum())}</span>
+        </p>
+        <ul class="scroll">
+          ${this.files.map((file) => this.#row(file))}
+        </ul>
+        <dl>
           <dt>${t("covers")}</dt>
           <dd>${t("allCovers")}</dd>
         </dl>
-      </div>
-      <div class="card-body" tabindex="-1">
-        <ul class="rows all">
-          ${this.files.map((file) => this.#row(file))}
-        </ul>
-      </div>
-      ${this.problems()} ${this.hints()}
-      ${isAll ? nothing : html`<p class="hint" role="status">${t("notLooked", open.length - looked.length)}</p>`}
-      <div class="actions">
-        ${this.button(t("acceptFiles", looked.length), "y", "primary", this.sending === "accept", looked.length > 0, () => void this.#accept(), "", this.unseen !== undefined)}
-        ${this.unseenButton()}
-        ${isAll ? nothing : html`<button class="b" @click=${this.#lookAll}>${t("lookAll")}</button>`}
-        ${this.button(t("rejectFiles", open.length), "n", "", this.sending === "reject", open.length > 0, () => void this.#reject())}
-        <span class="right row wider"
-          ><button class="b quiet" @click=${this.#close}>${t("close")} <kbd>esc</kbd></button></span
-        >
+      </section>
+      <div class="pane">
+        ${this.files[at] ? this.#head(this.files[at]) : nothing}
+        <div class="card-body" tabindex="-1">${this.files.map((file) => this.#diff(file))}</div>
+        ${this.problems()} ${this.hints()}
+        ${isAll ? nothing : html`<p class="hint" role="status">${t("notLooked", open.length - looked.length)}</p>`}
+        <div class="actions">
+          ${this.button(t("acceptFiles", looked.length), "y", "primary", this.sending === "accept", looked.length > 0, () => void this.#accept(), "", this.unseen !== undefined)}
+          ${this.unseenButton()}
+          ${isAll ? nothing : html`<button class="b" @click=${this.#lookAll}>${t("lookAll")}</button>`}
+          ${this.button(t("rejectFiles", open.length), "n", "", this.sending === "reject", open.length > 0, () => void this.#reject())}
+          <span class="right row wider">
+            ${this.files.length > 1 ? html`<button class="b quiet" @click=${() => this.#go(1)}>${t("nextFile")} <kbd>]</kbd></button>` : nothing}
+            <button class="b quiet" @click=${this.#close}>${t("close")} <kbd>esc</kbd></button></span
+          >
+        </div>
       </div>
     </article>`;
   }
 
+  #head(file: Listed) {
+    const diff = this.#diffOf(file.key);
+    const tools = file.old === undefined || !diff ? nothing : sidesSwitch(diff.isSides, this.toggleSides);
+    return diffHeader(file.path, this.#counts(file), diff?.hunkCounts.all ?? 0, tools);
+  }
+
+  #counts(file: Listed) {
+    return file.new === undefined ? nothing : shownCounts(countLines(file.old ?? "", file.new));
+  }
+
+  #sum() {
+    const counts = this.files.map((file) => (file.new === undefined ? NONE : countLines(file.old ?? "", file.new)));
+    return counts.reduce((sum, one) => ({ added: sum.added + one.added, removed: sum.removed + one.removed }), NONE);
+  }
+
+  #diffOf(key: string): DiffElement | undefined {
+    return [...this.querySelectorAll<DiffElement>("isthmus-diff")].find((diff) => diff.dataset.key === key);
+  }
+
   #row(file: Listed) {
-    const { key, path, old, said } = file;
-    const after = file.new;
-    return html`<li>
-      <details
-        ?open=${file.isLooked && !said && !this.#wasRead(file)}
-        @toggle=${(event: Event) => this.#look(key, (event.target as HTMLDetailsElement).open)}
-      >
-        <summary>
-          <code class="cut grow" dir="auto">${path}</code>
-          ${said ? html`<span class="pill">${t(said)}</span>` : file.isLooked ? html`<span class="pill acc">${t("looked")}</span>` : nothing}
-          ${after === undefined ? nothing : shownCounts(countLines(old ?? "", after))}
-        </summary>
-        ${after === undefined || !file.isLooked ? nothing : html`<isthmus-diff isAwaited ?isLarge=${this.#isLarge} .oldText=${old} .newText=${after} .path=${path} @shown=${() => this.#drawn(key)}></isthmus-diff>`}
-      </details>
+    const { key, path, said } = file;
+    const isShown = key === this.shown;
+    const unseen = this.#diffOf(key)?.unseen;
+    const state = said ?? (file.isLooked ? "looked" : "notLookedAt");
+    const words = !said && unseen && unseen.all > 1 ? t("partlySeen", unseen.seen, unseen.all) : t(state);
+    const name = path.lastIndexOf("/") + 1;
+    return html`<li class="file ${isShown ? "on" : ""}">
+      <button class="cover" aria-current=${isShown ? "true" : nothing} @click=${() => this.#show(key)}>
+        ${moon(said === "answeredHere" ? "all" : !file.isLooked ? "none" : unseen ? "part" : "all", words)}
+        <span class="cut md" dir="auto">${path.slice(name)}</span>${this.#counts(file)}
+        <span class="p cut" dir="auto">${path.slice(0, Math.max(0, name - 1))}${name ? " \u00b7 " : ""}${words}</span>
+      </button>
     </li>`;
+  }
+
+  /** Once it was looked at, a change stays, so that it is known what of it was seen. */
+  #diff({ key, path, old, new: after, isLooked }: Listed) {
+    return after === undefined || !isLooked
+      ? nothing
+      : html`<isthmus-diff
+          isAwaited
+          data-key=${key}
+          ?hidden=${key !== this.shown}
+          ?isLarge=${this.#isLarge}
+          .oldText=${old}
+          .newText=${after}
+          .path=${path}
+          @shown=${() => this.#drawn(key)}
+        ></isthmus-diff>`;
+  }
+
+  #show(key: string): void {
+    this.shown = key;
+    this.#look(key);
+    void this.updateComplete.then(() => {
+      this.querySelector(".card-body")?.scrollTo(0, 0);
+      this.querySelector('.file [aria-current="true"]')?.scrollIntoView({ block: "nearest", inline: "nearest" });
+      this.#diffOf(key)?.fit();
+    });
+  }
+
+  #go(direction: 1 | -1): void {
+    const at = this.files.findIndex((file) => file.key === this.shown);
+    const next = this.files[(at + direction + this.files.length) % this.files.length];
+    if (next) this.#show(next.key);
+  }
+
+  protected override tool(key: string): boolean {
+    if (key === "]") this.#go(1);
+    else if (key === "[") this.#go(-1);
+    else return false;
+    return true;
   }
 
   #lookAll = (): void => {

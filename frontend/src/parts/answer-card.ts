@@ -16,6 +16,7 @@ import "./long-text.ts";
 import "./notebook-view.ts";
 import "./reject-reason.ts";
 import { isForPage, isMeant } from "../keys.ts";
+import { diffHeader, sidesSwitch } from "./diff-header.ts";
 
 /** What the user has chosen and typed in a card that is not in view. */
 interface Draft {
@@ -233,7 +234,10 @@ export abstract class AnswerCard extends PageElement {
   }
 
   protected edit = (): void => {
-    if (this.isEdit && !this.isOver && this.diff?.isEditor !== false) this.isEditing = true;
+    if (!this.isEdit || this.isOver || this.diff?.isEditor === false) return;
+    this.isEditing = true;
+    // A notebook was not shown as text before.
+    void this.updateComplete.then(() => this.diff?.focusText());
   };
 
   protected tell = (): void => {
@@ -260,10 +264,11 @@ export abstract class AnswerCard extends PageElement {
     if (!this.#isReading) this.read();
   };
 
-  #toggle = (): void => {
+  protected readonly toggleSides = (): void => {
     const [first, ...others] = this.querySelectorAll<DiffElement>("isthmus-diff");
     first?.toggle();
     for (const other of others) other.fit();
+    this.requestUpdate();
   };
 
   #showJson = (): void => {
@@ -296,51 +301,49 @@ export abstract class AnswerCard extends PageElement {
     const { isOver, chosen } = this;
     const changes = path.toLowerCase().endsWith(".ipynb") ? this.#changesOf(before, after) : undefined;
     const isCells = changes !== undefined && !this.isJson && !this.isEditing && !this.isEdited && !this.comments.length;
-    const comment = chosen ? t(chosen.side === "old" ? "commentOnOld" : "commentOn", chosen.line) : t("comment");
-    return html`<div class="dhead">
-        ${icon("file")}<code class="cut" dir="auto">${path}</code> ${counts}
-        ${this.isEdited ? html`<span class="pill acc wide-only">${t("edited")}</span>` : nothing}
-        <span class="right row">
-          ${this.isEdited && !isOver ? html`<button class="b small quiet" @click=${() => this.diff?.undo()}>${t("undoEdits")}</button>` : nothing}
-          ${changes && !this.isEditing && !this.isEdited && !this.comments.length ? html`<button class="b small quiet" @click=${this.#showJson}>${t(isCells ? "asJson" : "asCells")}</button>` : nothing}
-          ${isOver || isCells || this.diff?.isEditor === false ? nothing : html`<button class="b small quiet" title=${comment} @click=${() => this.#comment()}>${icon("comment")}<span class="named-only">${comment}</span> <kbd>m</kbd></button>`}
-          ${before === undefined || this.diff?.isEditor === false ? nothing : html`<button class="b small quiet wide-only" @click=${this.#toggle}>${icon("sides")}${t("sideBySide")} <kbd>v</kbd></button>`}
-        </span>
-      </div>
-      ${
-        isCells
-          ? keyed(
-              this.subject,
-              html`<isthmus-notebook
-                .changes=${changes}
-                ?isLarge=${mustBeSeen(before ?? "", after)}
-                @shown=${this.#drawn}
-              ></isthmus-notebook>`,
-            )
-          : keyed(
-              this.subject,
-              html`<isthmus-diff
-                class="main"
-                isAwaited
-                .oldText=${before}
-                .newText=${after}
-                .path=${path}
-                .comments=${this.comments}
-                ?isOpen=${!isOver}
-                ?editable=${this.isEditing && !isOver}
-                @shown=${this.#drawn}
-                @edited=${() => {
-                  this.isEdited = this.diff?.isEdited ?? false;
-                  this.requestUpdate();
-                }}
-                @chosen=${(event: CustomEvent<Place>) => {
-                  this.chosen = event.detail;
-                }}
-                @commented=${this.#commented}
-                @left=${this.focusTitle}
-              ></isthmus-diff>`,
-            )
-      }`;
+    const comment = chosen
+      ? t(chosen.side === "old" ? "commentOnOld" : "commentOn", chosen.shown ?? chosen.line)
+      : t("comment");
+    const tools = html`${this.isEdited ? html`<span class="pill acc wide-only">${t("edited")}</span>` : nothing}
+    ${this.isEdited && !isOver ? html`<button class="b small quiet" @click=${() => this.diff?.undo()}>${t("undoEdits")}</button>` : nothing}
+    ${changes && !this.isEditing && !this.isEdited && !this.comments.length ? html`<button class="b small quiet" @click=${this.#showJson}>${t(isCells ? "asJson" : "asCells")}</button>` : nothing}
+    ${isOver || isCells || this.diff?.isEditor === false ? nothing : html`<button class="b small quiet" title=${comment} @click=${() => this.#comment()}>${icon("comment")}<span class="named-only">${comment}</span> <kbd>m</kbd></button>`}
+    ${before === undefined || this.diff?.isEditor === false ? nothing : sidesSwitch(this.diff?.isSides ?? false, this.toggleSides)}`;
+    return html`${diffHeader(path, counts, this.diff?.hunkCounts.all ?? 0, tools)}
+    ${
+      isCells
+        ? keyed(
+            this.subject,
+            html`<isthmus-notebook
+              .changes=${changes}
+              ?isLarge=${mustBeSeen(before ?? "", after)}
+              @shown=${this.#drawn}
+            ></isthmus-notebook>`,
+          )
+        : keyed(
+            this.subject,
+            html`<isthmus-diff
+              class="main"
+              isAwaited
+              .oldText=${before}
+              .newText=${after}
+              .path=${path}
+              .comments=${this.comments}
+              ?isOpen=${!isOver}
+              ?editable=${this.isEditing && !isOver}
+              @shown=${this.#drawn}
+              @edited=${() => {
+                this.isEdited = this.diff?.isEdited ?? false;
+                this.requestUpdate();
+              }}
+              @chosen=${(event: CustomEvent<Place>) => {
+                this.chosen = event.detail;
+              }}
+              @commented=${this.#commented}
+              @left=${this.focusTitle}
+            ></isthmus-diff>`,
+          )
+    }`;
   }
 
   /** Return a text to allow whole, in parts if it is long. */
@@ -403,7 +406,7 @@ export abstract class AnswerCard extends PageElement {
       title=${title || nothing}
       @click=${act}
     >
-      ${isSending ? t("sending") : words} <kbd>${key}</kbd>
+      ${isSending ? t("sending") : words} ${key ? html`<kbd>${key}</kbd>` : nothing}
     </button>`;
   }
 
@@ -447,12 +450,17 @@ export abstract class AnswerCard extends PageElement {
         this.edit();
         break;
       case "v":
-        this.#toggle();
+        this.toggleSides();
         break;
       default:
-        return this.isEdit && this.#diffTool(key);
+        return this.tool(key) || (this.isEdit && this.#diffTool(key));
     }
     return true;
+  }
+
+  /** Take a key that answers nothing; return whether it stands for something of this card. */
+  protected tool(_key: string): boolean {
+    return false;
   }
 
   #diffTool(key: string): boolean {
@@ -464,10 +472,13 @@ export abstract class AnswerCard extends PageElement {
         this.diff?.goHunk(-1);
         break;
       case "a":
-        this.diff?.decide(false);
+        this.diff?.decide("taken");
         break;
       case "x":
-        this.diff?.decide(true);
+        this.diff?.decide("kept");
+        break;
+      case "u":
+        this.diff?.decide("open");
         break;
       case "m":
         this.#comment();

@@ -35,6 +35,13 @@ export function go(path: string): void {
   dispatchEvent(new PopStateEvent("popstate"));
 }
 
+/** Let the address follow what a page shows already: nothing is gone to. */
+export function readdress(path: string, isNew = false): void {
+  if (isNew) history.pushState(null, "", path);
+  else history.replaceState(null, "", path);
+  dispatchEvent(new Event("readdressed"));
+}
+
 export function followLink(event: MouseEvent): void {
   const link = (event.composedPath() as HTMLElement[]).find((node) => node.tagName === "A") as
     HTMLAnchorElement | undefined;

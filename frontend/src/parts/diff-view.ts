@@ -3,14 +3,12 @@ import { customElement, property, state } from "lit/decorators.js";
 import { fitsEditor, mustBeSeen } from "../diff/change-size.ts";
 import { compare } from "../diff/compare.ts";
 import type { DiffView } from "../diff/diff-editor.ts";
-import type { Hunk } from "../diff/diff-hunks.ts";
-import type { LineCounts } from "../diffs.ts";
+import type { Choice, Hunk } from "../diff/diff-hunks.ts";
+
 import type { LineComment, Place } from "../diff/line-comments.ts";
 import { type LineNumbers, changeRows } from "../diff/long-rows.ts";
 import { LONG_STYLES } from "../diff/long-styles.ts";
 import { LongView } from "../diff/long-view.ts";
-import type { FileDiff } from "../protocol.ts";
-import { countLines } from "../diffs.ts";
 import { exact } from "../safe.ts";
 import type { SeenState } from "../diff/editor-seen.ts";
 import { t } from "../words.ts";
@@ -66,6 +64,7 @@ export class DiffElement extends LitElement {
   #hunks: readonly Hunk[] | undefined;
   #isLong = false;
   #sides = false;
+  #takesFocus = false;
   #size = new ResizeObserver(() => this.fit());
 
   get isEdited(): boolean {
@@ -86,6 +85,11 @@ export class DiffElement extends LitElement {
   /** Whether it can be edited, and commented on. */
   get isEditor(): boolean {
     return !this.#isLong;
+  }
+
+  /** Whether it is shown side by side. */
+  get isSides(): boolean {
+    return this.#sides;
   }
 
   goUnseen(): void {
@@ -121,13 +125,19 @@ export class DiffElement extends LitElement {
     (this.#long ?? this.#view)?.goHunk(direction);
   }
 
-  decide(isKept: boolean): void {
-    this.#view?.decide(isKept);
+  decide(choice: Choice): void {
+    this.#view?.decide(choice);
   }
 
   /** Return the line that a new comment is about. */
   place(isOld: boolean): Place | undefined {
     return this.#view?.place(isOld);
+  }
+
+  /** Put the cursor into the text to be written, as soon as that is shown. */
+  focusText(): void {
+    this.#takesFocus = !this.#view;
+    this.#view?.focusText();
   }
 
   async focusComment(id: number): Promise<void> {
@@ -211,6 +221,8 @@ export class DiffElement extends LitElement {
         if (!this.isConnected || this.#view || !root?.querySelector("div")) return;
         const { oldText, newText: proposed, path } = this;
         const sides = this.#sides;
+        const digits = String(Math.max(lineCount(oldText), lineCount(proposed), ...(this.numbers?.after ?? []))).length;
+        this.style.setProperty("--digits", String(digits));
         const seen = this.isAwaited && (this.#seen ?? (this.isLarge || mustBeSeen(oldText ?? "", proposed)));
         this.#view = showDiff(root, {
           ...(this.numbers ? { numbers: this.numbers } : {}),
@@ -225,12 +237,18 @@ export class DiffElement extends LitElement {
           editable: this.editable,
           seen,
           label: {
+            caption: { before: t("asItIsNow"), after: t("asWritten"), mine: (count) => t("mineLines", grouped(count)) },
             before: t("asItIs", exact(path)),
             after: t("asItWillBe", exact(path)),
+            line: { added: t("addedLine"), removed: t("removedLine"), mine: t("edited"), kept: t("keptHunk") },
             hunk: {
               place: (number, all) => t("hunkOf", number, all),
+              lines: (from, to) =>
+                from === to ? t("hunkLine", grouped(from)) : t("hunkLines", grouped(from), grouped(to)),
+              alike: (count) => t("alikeLines", grouped(count)),
               take: t("acceptHunk"),
               keep: t("keepHunk"),
+              taken: t("takenHunk"),
               kept: t("keptHunk"),
             },
             comment: {
@@ -248,6 +266,7 @@ export class DiffElement extends LitElement {
           onSeen: () => this.#tell("seen"),
         });
         this.#view.setComments(this.comments);
+        if (this.#takesFocus) this.focusText();
         this.#show();
       })
       .catch(() => {
@@ -269,7 +288,7 @@ export class DiffElement extends LitElement {
     )
       return;
     const words = {
-      alikeCharacters: (count: number) => t("alikeCharacters", count.toLocaleString()),
+      alikeCharacters: (count: number) => t("alikeCharacters", grouped(count)),
       noNewline: t("noNewline"),
     };
     const rows = changeRows(oldText, newText, hunks, words, this.numbers);
@@ -278,8 +297,8 @@ export class DiffElement extends LitElement {
       rows.hunks,
       rows.alike,
       {
-        hunk: (number, all, line) => `${t("hunkOf", number, all)} \u00b7 ${t("lineNumber", line.toLocaleString())}`,
-        alike: (lines) => t("alikeLines", lines.toLocaleString()),
+        hunk: (number, all, line) => `${t("hunkOf", number, all)} \u00b7 ${t("lineNumber", grouped(line))}`,
+        alike: (lines) => t("alikeLines", grouped(lines)),
         added: t("addedLine"),
         removed: t("removedLine"),
       },
@@ -298,19 +317,17 @@ export class DiffElement extends LitElement {
   }
 }
 
+function lineCount(text: string | undefined): number {
+  return (text?.match(/\n/g)?.length ?? 0) + 1;
+}
+
+const NUMBERS = new Intl.NumberFormat();
+
+function grouped(number: number): string {
+  return NUMBERS.format(number);
+}
+
 /** Return a text with the line ends of the editor. */
 function plain(text: string): string {
   return text.replace(/\r\n?/g, "\n");
-}
-
-const COUNTS = new WeakMap<FileDiff, LineCounts>();
-
-export function countsOf(diff: FileDiff) {
-  let counts = COUNTS.get(diff);
-  if (!counts) COUNTS.set(diff, (counts = countLines(diff.old_content ?? "", diff.new_content)));
-  return shownCounts(counts);
-}
-
-export function shownCounts({ added, removed }: LineCounts) {
-  return html`<span class="num"><span class="add">+${added}</span> <span class="del">−${removed}</span></span>`;
 }

@@ -2,6 +2,7 @@ import { html, nothing } from "lit";
 import { customElement, property, query, state } from "lit/decorators.js";
 import { complete } from "../client.ts";
 import { icon } from "../icons.ts";
+import { isComposing } from "../keys.ts";
 import { visibleLine } from "../safe.ts";
 import { t } from "../words.ts";
 import { PageElement } from "./base.ts";
@@ -125,7 +126,7 @@ export class ModelPick extends PageElement {
   };
 
   #press = (event: KeyboardEvent): void => {
-    if (event.isComposing) return;
+    if (isComposing(event)) return;
     const { length } = this.#names;
     const name = this.#names[this.at];
     if (event.key === "ArrowDown" && length) this.at = (this.at + 1) % length;

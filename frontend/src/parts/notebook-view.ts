@@ -38,7 +38,7 @@ export class NotebookView extends PageElement {
 
   override render() {
     const { cells, same, rest } = this.changes;
-    return html`<p class="hint">${t("cellsSame", same)}</p>
+    return html`<p class="hint">${same === 1 ? t("cellSame") : t("cellsSame", same)}</p>
       ${
         rest
           ? html`<section class="cell">

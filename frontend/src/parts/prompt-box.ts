@@ -2,6 +2,7 @@ import { html, nothing } from "lit";
 import { customElement, property, query, state } from "lit/decorators.js";
 import type { SessionStatus } from "../client.ts";
 import { icon } from "../icons.ts";
+import { isEnter } from "../keys.ts";
 import { t } from "../words.ts";
 import { PageElement } from "./base.ts";
 import type { Suggestions } from "./suggestions.ts";
@@ -245,7 +246,7 @@ export class PromptBox extends PageElement {
 
   #press = (event: KeyboardEvent): void => {
     if (this.suggestions.press(event)) return;
-    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+    if (!isEnter(event) || event.shiftKey) return;
     event.preventDefault();
     this.#submit(event);
   };

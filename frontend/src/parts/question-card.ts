@@ -8,7 +8,7 @@ import { factsOf, isForm, jsonProblem } from "../question.ts";
 import { exact, exactLine, visibleLine } from "../safe.ts";
 import { t } from "../words.ts";
 import { AnswerCard } from "./answer-card.ts";
-import { countsOf } from "./diff-view.ts";
+import { countsOf } from "./counts.ts";
 
 /** A question of a task with what it would do, and its answers. Nothing is shown as answered before the server says so. */
 @customElement("isthmus-question")
@@ -73,6 +73,12 @@ export class QuestionCard extends AnswerCard {
             facts.wants
               ? html`<dt>${t("wants")}</dt>
                   <dd dir="auto">${facts.wants}</dd>`
+              : nothing
+          }
+          ${
+            facts.costs
+              ? html`<dt>${t("costs")}</dt>
+                  <dd>${facts.costs}</dd>`
               : nothing
           }
           ${

@@ -1,5 +1,6 @@
 import { html, nothing } from "lit";
 import { customElement, property, query, state } from "lit/decorators.js";
+import { isComposing, isEnter } from "../keys.ts";
 import { visible } from "../safe.ts";
 import { t } from "../words.ts";
 import { PageElement } from "./base.ts";
@@ -55,8 +56,8 @@ export class RejectReason extends PageElement {
   }
 
   #press = (event: KeyboardEvent): void => {
-    if (event.key === "Escape") this.#close();
-    else if (event.key === "Enter" && !event.shiftKey && !event.isComposing) this.#send(event);
+    if (event.key === "Escape" && !isComposing(event)) this.#close();
+    else if (isEnter(event) && !event.shiftKey) this.#send(event);
     else return;
     event.preventDefault();
     event.stopPropagation();

@@ -17,23 +17,9 @@ import { ApiError } from "../session.ts";
 import { t } from "../words.ts";
 import { countLines } from "../diffs.ts";
 import { AnswerCard } from "./answer-card.ts";
-import { shownCounts } from "./diff-view.ts";
+import { shownCounts } from "./counts.ts";
+import { outcomeText } from "./outcome.ts";
 import "./file-before.ts";
-
-export function outcomeText(outcome: Outcome | undefined): string {
-  if (!outcome) return t("outcomeGone");
-  const by = visibleLine(outcome.by, 80) || t("someone");
-  const word = {
-    accepted: "outcomeAccepted",
-    rejected: "outcomeRejected",
-    closed: "outcomeClosed",
-    yes: "outcomeYes",
-    session: "outcomeYes",
-    no: "outcomeNo",
-  } as const;
-  const problem = outcome.problem ? ` (${visibleLine(outcome.problem)})` : "";
-  return t(word[outcome.decision] ?? "outcomeClosed", by) + problem;
-}
 
 /** A review or question of a companion, with its answers. Once it has ended it stays, and says who ended it. */
 @customElement("isthmus-review")

@@ -1,6 +1,7 @@
 import { html, nothing } from "lit";
 import { customElement, property, state } from "lit/decorators.js";
 import { type Completion, complete } from "../client.ts";
+import { isComposing } from "../keys.ts";
 import { visibleLine } from "../safe.ts";
 import { t } from "../words.ts";
 import { PageElement } from "./base.ts";
@@ -39,7 +40,7 @@ export class Suggestions extends PageElement {
 
   /** Take a key of the field; return whether it was for the list. */
   press(event: KeyboardEvent): boolean {
-    if (!this.found.length || event.isComposing) return false;
+    if (!this.found.length || isComposing(event)) return false;
     const shown = Math.min(this.found.length, SHOWN);
     if (event.key === "ArrowDown") this.at = (this.at + 1) % shown;
     else if (event.key === "ArrowUp") this.at = (this.at <= 0 ? shown : this.at) - 1;

@@ -133,7 +133,7 @@ export class TaskAside extends PageElement {
             usage.input + usage.output > 0
               ? html`<dt>${t("tokensUsed")}</dt>
                   <dd class="num">
-                    ${t(usage.cached ? "tokensInCached" : "tokensIn", usage.input.toLocaleString(), usage.cached.toLocaleString())}<br />${t(usage.thought ? "tokensOutThought" : "tokensOut", usage.output.toLocaleString(), usage.thought.toLocaleString())}
+                    ${t(usage.cached ? "tokensInCached" : "tokensIn", usage.input.toLocaleString(), `${usage.cached.toLocaleString()} (${Math.round((100 * usage.cached) / usage.input)}%)`)}<br />${t(usage.thought ? "tokensOutThought" : "tokensOut", usage.output.toLocaleString(), usage.thought.toLocaleString())}
                   </dd>`
               : nothing
           }

@@ -9,9 +9,8 @@ import { outputText, visible, visibleLine } from "../safe.ts";
 import { isCommand } from "../sending.ts";
 import type { CallItem, Item, PromptItem } from "../task-fold.ts";
 import { t } from "../words.ts";
-import { shownCounts } from "./diff-view.ts";
+import { shownCounts } from "./counts.ts";
 import { stateWord } from "./task-aside.ts";
-import "./diff-view.ts";
 
 const LONGEST_PROMPT = 20_000;
 

@@ -1,14 +1,14 @@
 import { type TemplateResult, html, nothing } from "lit";
 import { customElement, property, state } from "lit/decorators.js";
-import { type Piece, type Span, piecesOf } from "../diff/code-spans.ts";
+import { type Piece, type Span, exactPieces } from "../diff/code-spans.ts";
 import { icon } from "../icons.ts";
-import { exact, exactParts, visibleLine } from "../safe.ts";
+import { visibleLine } from "../safe.ts";
 import { t } from "../words.ts";
 import { type Mark, type Marks, isBack } from "../written/marks.ts";
 import type { WrittenDiff, WrittenFile, WrittenHunk } from "../written/written.ts";
 import { type Part, type SideLine, partsOf } from "../written/written-rows.ts";
 import { PageElement } from "./base.ts";
-import { shownCounts } from "./diff-view.ts";
+import { shownCounts } from "./counts.ts";
 
 /** Number of lines of a side of a hunk that are drawn at first, and with each wish for more. */
 const DRAWN = 400;
@@ -223,10 +223,10 @@ export class WrittenFileElement extends PageElement {
     return html`<div class="l ${side} ${kind}" aria-hidden=${kind === "same" ? "true" : nothing}>
       <span class="n">${number}</span><span class="s" aria-hidden="true">${sign}</span
       ><code class="c"
-        >${said ? html`<span class="vh">${said} </span>` : nothing}${shownPieces(
+        >${said ? html`<span class="vh">${said} </span>` : nothing}${exactPieces(
           text,
-          sign ? mark : undefined,
           this.colours[source][at] ?? [],
+          sign && mark ? [mark] : [],
         ).map(piece)}</code
       >${end ? html`<span class="end">${end}</span>` : nothing}
     </div>`;
@@ -256,13 +256,6 @@ function aboutOf({ about }: WrittenHunk, { old_mode, new_mode }: WrittenDiff): s
   if ((about.includes("mark") || about.includes("encoding")) && old_mode !== null && new_mode !== null)
     said.push(t("markChanged"));
   return said;
-}
-
-/** Return a line in pieces. Characters that do not show get stand-ins, and the line then has no colours. */
-function shownPieces(text: string, mark: [number, number] | undefined, spans: readonly Span[]): Piece[] {
-  if (exact(text) === text) return piecesOf(text, spans, mark);
-  const [before, marked, after] = exactParts(text, ...(mark ?? [text.length, text.length]));
-  return [before, marked, after].map((part, at) => ({ text: part, name: "", isMarked: at === 1 }));
 }
 
 function piece({ text, name, isMarked }: Piece) {

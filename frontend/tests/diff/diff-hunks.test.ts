@@ -4,11 +4,11 @@ import type { EditorView } from "@codemirror/view";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
-  COMPARISON,
   changesBetween,
+  choiceOf,
   decideHunk,
-  hunkBars,
   hunkField,
+  hunkUnits,
   hunksOf,
   sameLine,
 } from "../../src/diff/diff-hunks.ts";
@@ -16,11 +16,10 @@ import { comparable } from "../../src/diff/line-diff.ts";
 import { anyEditorEdit as anyEdit } from "../support/texts.ts";
 
 const textOf = (text: string): Text => Text.of(text.split("\n"));
-const WORDS = { place: () => "", take: "", keep: "", kept: "" };
 
 /** An editor without a document on the screen. */
 function editor(before: string, after: string) {
-  const extensions = [history(), hunkBars(hunksOf(textOf(before), textOf(after)), WORDS)];
+  const extensions = [history(), hunkUnits(hunksOf(textOf(before), textOf(after)))];
   let state = EditorState.create({ doc: textOf(after), extensions });
   const dispatch = (spec: TransactionSpec): void => {
     state = state.update(spec).state;
@@ -50,9 +49,9 @@ describe("the hunks of a proposal", () => {
       fc.property(anyEdit, ([before, after]) => {
         const one = editor(before, after);
         fc.pre(one.hunks.length >= 2);
-        for (const [index] of one.hunks.entries()) expect(decideHunk(one.view, index, true)).toBe(true);
+        for (const [index] of one.hunks.entries()) expect(decideHunk(one.view, index, "kept")).toBe(true);
         expect(one.text).toBe(comparable(before, after));
-        for (const [index] of [...one.hunks.entries()].reverse()) decideHunk(one.view, index, false);
+        for (const [index] of [...one.hunks.entries()].reverse()) decideHunk(one.view, index, "taken");
         expect(one.text).toBe(after);
       }),
     );
@@ -63,7 +62,7 @@ describe("the hunks of a proposal", () => {
       fc.property(anyEdit, fc.nat(), ([before, after], number) => {
         const one = editor(before, after);
         fc.pre(one.hunks.length >= 2);
-        decideHunk(one.view, number % one.hunks.length, true);
+        decideHunk(one.view, number % one.hunks.length, "kept");
         const lines = one.text.split("\n");
         for (const hunk of one.hunks) {
           const wanted = hunk.isKept ? hunk.oldLines : hunk.newLines;
@@ -84,20 +83,32 @@ describe("the hunks of a proposal", () => {
     ]);
     one.dispatch({ changes: { from: one.text.indexOf("c"), to: one.text.indexOf("D") + 1, insert: "x" } });
     expect(one.hunks.map((hunk) => hunk.isLost)).toEqual([false, true]);
-    expect(decideHunk(one.view, 1, true)).toBe(false);
+    expect(decideHunk(one.view, 1, "kept")).toBe(false);
   });
 
   it("are undecided again when a decision is taken back by undo", () => {
     const one = editor("a\nb\nc\n", "A\nb\nC\n");
-    decideHunk(one.view, 0, true);
+    decideHunk(one.view, 0, "kept");
     expect(one.hunks[0]?.isKept).toBe(true);
     one.undo();
     expect(one.hunks[0]?.isKept).toBe(false);
     expect(one.text).toBe("A\nb\nC\n");
   });
 
+  it("are open, taken, or kept, and open again when that is taken back", () => {
+    const one = editor("a\nb\nc\n", "A\nb\nC\n");
+    const choices = () => one.hunks.map(choiceOf);
+    expect(decideHunk(one.view, 1, "taken")).toBe(true);
+    expect(decideHunk(one.view, 1, "taken")).toBe(false);
+    decideHunk(one.view, 0, "kept");
+    expect(choices()).toEqual(["kept", "taken"]);
+    for (const index of [0, 1]) decideHunk(one.view, index, "open");
+    expect(choices()).toEqual(["open", "open"]);
+    expect(one.text).toBe("A\nb\nC\n");
+  });
+
   it("are answered with the whole change if there is only one", () => {
-    expect(decideHunk(editor("a\n", "b\n").view, 0, true)).toBe(false);
+    expect(decideHunk(editor("a\n", "b\n").view, 0, "kept")).toBe(false);
   });
 });
 
@@ -109,21 +120,6 @@ describe("changes of an editor", () => {
         const state = EditorState.create({ doc: textOf(before) });
         const changes = changesBetween(textOf(before), textOf(after));
         expect(state.update({ changes }).state.doc.toString()).toBe(after);
-      }),
-    );
-  });
-
-  it("name the characters that differ, and nothing else differs", () => {
-    fc.assert(
-      fc.property(anyEdit, ([before, after]) => {
-        const changes = COMPARISON.override?.(before, after) ?? [];
-        let made = "";
-        let at = 0;
-        for (const { fromA, toA, fromB, toB } of changes) {
-          made += before.slice(at, fromA) + after.slice(fromB, toB);
-          at = toA;
-        }
-        expect(made + before.slice(at)).toBe(after);
       }),
     );
   });

@@ -48,6 +48,16 @@ describe("the rows of a change", () => {
     );
   });
 
+  it("have the numbers of both texts where a line is the same", () => {
+    fc.assert(
+      fc.property(anyEdit, ([before, after]) => {
+        const [old, now] = [splitLines(before), splitLines(after)];
+        for (const row of rowsOf(before, after).hunks.flatMap((hunk) => hunk.rows))
+          if (row.kind === "same" && row.line) expect(old[(row.old ?? 0) - 1]).toBe(now[row.line - 1]);
+      }),
+    );
+  });
+
   it("say that a text has no line feed at its end", () => {
     const [hunk] = rowsOf("a\n", "a").hunks;
     expect(hunk?.rows.map(({ kind, text }) => [kind, text])).toEqual([

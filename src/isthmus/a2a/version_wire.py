@@ -4,7 +4,8 @@ from typing_extensions import override
 
 from isthmus.a2a.protocol.errors import rpc_error
 from isthmus.a2a.protocol.extension import URI
-from isthmus.a2a.protocol.task_encoder import Shape, StatusEncoder, encode_task
+from isthmus.a2a.protocol.shape import Shape
+from isthmus.a2a.protocol.task_encoder import StatusEncoder, encode_task
 from isthmus.a2a.wire import Call, JsonDict, StreamEncoder, Wire
 from isthmus.client import TaskSnapshot
 from isthmus.errors import IsthmusError

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import AsyncGeneratorType
 from typing import Protocol, runtime_checkable
 
-from isthmus.agent.approval.policy import CANCEL, PROCEED_ONCE
+from isthmus.agent.approval.grants import CANCEL, PROCEED_ONCE
 from isthmus.agent.calls.events import failed_calls, interruption_events
 from isthmus.agent.session.session import Session
 from isthmus.agent.session.turn import AgentTurn

@@ -19,6 +19,7 @@ from functools import cache
 from pathlib import Path, PurePath
 from typing import Annotated, Any, TypeAlias, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
+from isthmus.encoding.shared_objects import SharedObjects
 from isthmus.errors import DecodeError
 from isthmus.record import record
 
@@ -30,7 +31,7 @@ MAXIMUM_DEPTH = 100
 """Maximum nesting of arrays and objects in input: functions that traverse a value are recursive."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _PLAIN: frozenset[type] = frozenset({bool, int, float, type(None)})
-_TEXTLESS: set[type] = set(_PLAIN)
+_TEXTLESS: set[type] = {*_PLAIN, SharedObjects}
 """Types whose values contain no text to check; enums are added when they are first seen."""
 Decoder: TypeAlias = Callable[[Any, str], Any]
 
@@ -188,7 +189,7 @@ def camel(name: str) -> str:
 
 def _encode(value: Any) -> Any:
     kind: type[object] = value.__class__
-    if kind is str or kind in _PLAIN:
+    if kind is str or kind in _PLAIN or kind is SharedObjects:
         return value
     if isinstance(value, Enum):
         return value.name
@@ -269,6 +270,8 @@ def _repeated(decode_item: Decoder) -> Decoder:
     def decode(value: Any, path: str) -> Any:
         if not isinstance(value, (list, tuple)):
             raise DecodeError(path, "a list", value)
+        if isinstance(value, SharedObjects) and decode_item is _object:
+            return value
         items = cast("Sequence[Any]", value)
         return tuple(decode_item(item, f"{path}[{index}]") for index, item in enumerate(items))
 

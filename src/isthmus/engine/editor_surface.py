@@ -12,17 +12,11 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Protocol, TypeAlias, assert_never
 
-from isthmus.client import (
-    ACCEPTING_OPTIONS,
-    REFUSING_OPTIONS,
-    AgentClient,
-    PromptMessage,
-    TaskError,
-    offered_option,
-)
+from isthmus.client import AgentClient, PromptMessage, TaskError
 from isthmus.development_tool import FileDiff, ModifiedFileDetails, ToolCall, ToolCallConfirmation
 from isthmus.engine.followers.open_questions import OpenQuestions, QuestionClosed, QuestionOpened
 from isthmus.errors import IsthmusError
+from isthmus.questions import ACCEPTING_OPTIONS, REFUSING_OPTIONS, offered_option
 from isthmus.record import record
 
 CLOSED_SECONDS = 5.0

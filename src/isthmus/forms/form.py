@@ -53,10 +53,11 @@ class FieldKind(Enum):
 
 @record
 class FormChoice:
-    """A value that can be chosen, with the server's title for it."""
+    """A value that can be chosen, with the server's title for it and, unless that is empty, a description."""
 
     value: str
     title: str
+    description: str = ""
 
 
 @record

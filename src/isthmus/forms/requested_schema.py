@@ -50,7 +50,11 @@ def requested_schema(form: Form) -> Mapping[str, Any]:
 
 
 def _describe(field: FormField) -> Mapping[str, Any]:
-    choices = [{"const": choice.value, "title": choice.title} for choice in field.choices]
+    choices = [
+        {"const": choice.value, "title": choice.title}
+        | ({"description": choice.description} if choice.description else {})
+        for choice in field.choices
+    ]
     described: dict[str, Any] = {key: field.schema[key] for key in _KEPT[field.kind] if key in field.schema}
     match field.kind:
         case FieldKind.CHOICE:
@@ -134,7 +138,8 @@ def _choices(name: str, described: Mapping[str, Any]) -> tuple[FormChoice, ...]:
                 if isinstance(entry, Mapping):
                     one = cast("Mapping[str, object]", entry)
                     if isinstance(value := one.get("const"), str):
-                        found.append(FormChoice(value, _text(one.get("title")) or one_line(value)))
+                        title = _text(one.get("title")) or one_line(value)
+                        found.append(FormChoice(value, title, _text(one.get("description"))))
     if len(found) > MAXIMUM_CHOICES:
         raise FormError(f"the field {one_line(name)} has {len(found)} choices; at most {MAXIMUM_CHOICES} are allowed")
     return tuple(found)

@@ -8,9 +8,10 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from dataclasses import replace
 
-from isthmus.client import ELICITATION, SAMPLING, AgentClient, Delivery, PromptMessage, TaskSnapshot, Turn
+from isthmus.client import AgentClient, Delivery, PromptMessage, TaskSnapshot, Turn
 from isthmus.development_tool import ToolCallConfirmation
 from isthmus.events import ConfirmationAccepted, TaskState
+from isthmus.questions import ELICITATION, SAMPLING
 from isthmus.record import record
 from isthmus.task_view import TaskView
 

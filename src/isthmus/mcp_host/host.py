@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from typing_extensions import override
 
-from isthmus.client import ELICITATION, SAMPLING
 from isthmus.development_tool import McpServerSettings
 from isthmus.mcp_host.catalogue.manifests import Manifests
 from isthmus.mcp_host.client_connections import ClientConnections
@@ -30,6 +29,7 @@ from isthmus.mcp_host.resource_tools import RESOURCE_TOOLS
 from isthmus.mcp_host.task_folders import TaskFolders
 from isthmus.mcp_host.tool_sets import ToolSets
 from isthmus.mcp_host.workspace_servers import OnWait, WorkspaceServers, status_of
+from isthmus.questions import ELICITATION, SAMPLING
 from isthmus.record import record
 from isthmus.settings.edit_file import SettingsFileError, change_file
 from isthmus.tools.port.failure import ToolFailure

@@ -2,7 +2,8 @@
 
 The events are read as raw JSON. Thinking is returned with its signature; redacted thinking and unknown blocks are
 returned whole, since Anthropic refuses changed ones. For prompt caching, the tools, the system prompt and the last two
-user messages are marked (the maximum is four marks): one of the two was the last mark of the request before.
+user messages are marked (the maximum is four marks): one of the two was the last mark of the request before. They are
+kept for an hour where a user reads the answers, since one pause of more than five minutes pays for that.
 https://platform.claude.com/docs/en/build-with-claude/streaming, .../extended-thinking, .../prompt-caching
 """
 
@@ -103,23 +104,23 @@ def output_limit(name: str, facts: ModelFacts | None) -> int:
 
 def request_body(request: ModelRequest, name: str, attachments: Attachments = NO_ATTACHMENTS) -> dict[str, Any]:
     """Return the body of `POST /v1/messages`."""
+    # Servers that imitate the API may not know the mark for an hour.
+    is_long = request.is_interactive and version_of(name) is not None
+    mark = CACHED_FOR_AN_HOUR if is_long else CACHED
     body: dict[str, Any] = {
         "model": name,
         "max_tokens": request.max_output_tokens or output_limit(name, facts_of_claude(name)),
-        "messages": _messages(request.messages, attachments),
+        "messages": _messages(request.messages, attachments, mark),
         "stream": True,
     }
-    # Marks for an hour must precede the others. Servers that imitate the API may not know them.
-    is_long = request.is_interactive and version_of(name) is not None
-    lasting = CACHED_FOR_AN_HOUR if is_long else CACHED
     if request.system:
-        body["system"] = [{"type": "text", "text": request.system, **lasting}]
+        body["system"] = [{"type": "text", "text": request.system, **mark}]
     if request.tools:
         tools = [
             {"name": tool.name, "description": tool.description, "input_schema": tool.json_schema}
             for tool in request.tools
         ]
-        body["tools"] = [*tools[:-1], {**tools[-1], **lasting}]
+        body["tools"] = [*tools[:-1], {**tools[-1], **mark}]
         if request.choice is not ToolChoice.AUTO:
             body["tool_choice"] = {"type": request.choice.value}
     body |= sampling_fields(request.sampling)
@@ -156,7 +157,7 @@ def _may_begin_thinking(messages: Sequence[Message]) -> bool:
     return bool(state_for(PROVIDER, state).get("signature")) or isinstance(first, Opaque)
 
 
-def _messages(messages: Sequence[Message], attachments: Attachments) -> list[dict[str, Any]]:
+def _messages(messages: Sequence[Message], attachments: Attachments, mark: JsonObject) -> list[dict[str, Any]]:
     wire_ids: dict[str, str] = {}
     encoded: list[dict[str, Any]] = []
     for message in in_order(messages):
@@ -169,7 +170,7 @@ def _messages(messages: Sequence[Message], attachments: Attachments) -> list[dic
             encoded.append({"role": message.role, "content": blocks})
     cached = [message for message in encoded if message["role"] == "user"][-CACHED_TURNS:]
     for message in cached:
-        message["content"][-1] = {**message["content"][-1], **CACHED}
+        message["content"][-1] = {**message["content"][-1], **mark}
     return encoded
 
 
@@ -352,7 +353,8 @@ class AnthropicModel(ProviderModel["AsyncAnthropic"]):
     @property
     @override
     def capabilities(self) -> Capabilities:
-        return self._able(Capabilities(thoughts=thinks(self.name), web_search=version_of(self.name) is not None))
+        is_own = version_of(self.name) is not None
+        return self._able(Capabilities(thoughts=thinks(self.name), web_search=is_own, effort_empties_cache=is_own))
 
     @override
     def _search(self, query: str) -> tuple[JsonObject, SearchReader] | None:

@@ -131,8 +131,7 @@ def _newest(message: Message, rules: MediaRules, left_out: dict[Media, str]) -> 
 
 def _size(media: Media, rules: MediaRules) -> int | None:
     """Return the size in bytes of a file that may be sent; None if it may not."""
-    named = plain_media_type(media.media_type)
-    if named not in rules.kinds and not named.startswith("image/"):
+    if not _may_be_sent(plain_media_type(media.media_type), rules):
         return None
     try:
         status = media.path.lstat()
@@ -142,11 +141,19 @@ def _size(media: Media, rules: MediaRules) -> int | None:
     return status.st_size if is_sent else None
 
 
+def _may_be_sent(named: str, rules: MediaRules) -> bool:
+    """Return whether a file of a stated type may be sent, as far as can be known without its bytes.
+
+    The bytes of images are checked, since servers often report the wrong type.
+    """
+    images = named.startswith("image/") and any(kind.startswith("image/") for kind in rules.kinds)
+    return images or named in rules.kinds
+
+
 def _read(media: Media, rules: MediaRules) -> Attachment | str:
     """Return the attachment to send, or the reason not to send it."""
     named = plain_media_type(media.media_type)
-    # The bytes of images are checked, since servers often report the wrong type.
-    if named not in rules.kinds and not named.startswith("image/"):
+    if not _may_be_sent(named, rules):
         return f"the model does not accept {named}"
     try:
         data = _bytes(media, rules.maximum_bytes)

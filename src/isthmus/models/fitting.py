@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from isthmus.models.catalogue.facts import ModelFacts, Thinking
+from isthmus.models.endpoint.media_rules import MediaRules, input_kind
 from isthmus.models.port.base import (
     USUAL_EFFORTS,
     Effort,
@@ -37,6 +38,13 @@ def fitted(request: ModelRequest, facts: ModelFacts | None) -> ModelRequest:
         sampling=request.sampling if facts.takes_sampling else Sampling(),
         choice=ToolChoice.AUTO if forced else request.choice,
     )
+
+
+def fitted_media(rules: MediaRules, facts: ModelFacts | None) -> MediaRules:
+    """Return the rules of a provider for one model, without the kinds of media that it is known not to read."""
+    if facts is None or facts.media is None:
+        return rules
+    return replace(rules, kinds=frozenset(kind for kind in rules.kinds if input_kind(kind) in facts.media))
 
 
 def effort_for(effort: Effort | None, facts: ModelFacts | None) -> Effort | None:

@@ -6,7 +6,6 @@ joined, and of thoughts only the signatures are returned. Vertex AI is not suppo
 https://ai.google.dev/gemini-api/docs/thought-signatures, https://ai.google.dev/api/generate-content
 """
 
-import json
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
@@ -17,6 +16,7 @@ from typing_extensions import override
 
 from isthmus.encoding.codec import JsonObject
 from isthmus.encoding.json_shapes import as_list, as_object, as_text, is_object
+from isthmus.encoding.json_text import decode_loosely
 from isthmus.media import JPEG, PDF, PNG, WEBP, Media
 from isthmus.models.attachments import NO_ATTACHMENTS, Attachment, Attachments
 from isthmus.models.catalogue.facts import Thinking
@@ -107,7 +107,10 @@ def request_body(request: ModelRequest, name: str, attachments: Attachments = NO
         ]
         body["tools"] = [{"functionDeclarations": declarations}]
         if request.choice is not ToolChoice.AUTO:
-            body["toolConfig"] = {"functionCallingConfig": {"mode": request.choice.name}}
+            calling: dict[str, Any] = {"mode": request.choice.name}
+            if request.allowed is not None and request.choice is ToolChoice.ANY:  # the only mode that takes names
+                calling["allowedFunctionNames"] = [tool.name for tool in request.tools if tool.name in request.allowed]
+            body["toolConfig"] = {"functionCallingConfig": calling}
     generation: dict[str, Any] = {}
     sampling = request.sampling
     for key, value in (("temperature", sampling.temperature), ("topP", sampling.top_p), ("topK", sampling.top_k)):
@@ -374,7 +377,7 @@ async def _remember(response: "httpx2.Response") -> None:
 async def _decode(chunks: AsyncIterator[Any]) -> AsyncGenerator[object, None]:
     async for chunk in chunks:
         if chunk.body:
-            yield json.loads(chunk.body)
+            yield decode_loosely(chunk.body)
 
 
 MODEL = GeminiModel

@@ -32,7 +32,7 @@ from isthmus.models.endpoint.patience import RequestWaits, WaitClock
 from isthmus.models.endpoint.providers import Provider
 from isthmus.models.endpoint.retry import BRIEF, PASSING, RetryPolicy
 from isthmus.models.endpoint.sleep_watch import SleepLimits, SleepWatch
-from isthmus.models.fitting import fitted, with_cut_calls
+from isthmus.models.fitting import fitted, fitted_media, with_cut_calls
 from isthmus.models.known_media import KnownMedia, may_be_of_media
 from isthmus.models.lazy import Lazy
 from isthmus.models.port.base import (
@@ -347,7 +347,8 @@ class ProviderModel(ABC, Generic[Client]):
         if next(media_of(request.messages), None) is None:
             return NO_ATTACHMENTS
         refused = self._media.refused | request.refused | left_out
-        return await asyncio.to_thread(read_attachments, request.messages, self._endpoint.provider.media, refused)
+        rules = fitted_media(self._endpoint.provider.media, self.facts)
+        return await asyncio.to_thread(read_attachments, request.messages, rules, refused)
 
     def _items(self, read: Sequence[StreamItem] | HttpFailure) -> Sequence[StreamItem]:
         if isinstance(read, HttpFailure):

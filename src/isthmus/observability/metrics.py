@@ -49,6 +49,11 @@ class WorkMetrics(Telemetry):
             "Cost of requests to models in US dollars, by the prices at their time.",
             ("provider", "model"),
         )
+        self._cached = Counter(
+            "isthmus_model_cached_tokens_total",
+            "Tokens of the input of models that their providers read from a cache.",
+            ("provider", "model"),
+        )
         self._unpriced = Counter(
             "isthmus_model_requests_without_price_total",
             "Requests to models that were answered and whose cost is not known.",
@@ -98,6 +103,7 @@ class WorkMetrics(Telemetry):
                     if operation.answer is not None or operation.output_tokens:
                         self._tokens.observe(operation.input_tokens, "input", provider, model)
                         self._tokens.observe(operation.output_tokens, "output", provider, model)
+                        self._cached.add(provider, model, amount=operation.cached_tokens)
                         if operation.cost is None:
                             self._unpriced.add(provider, model)
                         else:
@@ -119,6 +125,7 @@ class WorkMetrics(Telemetry):
         yield self._queue.family()
         yield self._segments.family()
         yield self._tokens.totals("isthmus_model_tokens_total", "Tokens of models; input includes cached ones.")
+        yield self._cached.family()
         yield self._costs.family()
         yield self._unpriced.family()
         for metric in (self._tokens, self._models, self._tools, self._requests, self._pushes, self._lag):

@@ -25,6 +25,7 @@ def model_overrides(settings: Settings) -> Mapping[str, ModelOverride]:
             stated.output_price,
             stated.cache_read_price,
             stated.cache_write_price,
+            stated.media,
         )
         for stated in settings.models
     }

@@ -113,6 +113,13 @@ def message_of(value: object, rules: Rules) -> Message:
     message = cast("JsonObject", value)
     method, params = message.get("method"), message.get("params")
     request_id = as_id(message.get("id"), rules.id_types)
+    if (
+        isinstance(method, str)
+        and isinstance(params, dict)
+        and message.get("jsonrpc") == "2.0"
+        and request_id is not None
+    ):
+        return Request(request_id, method, cast("JsonObject", params))  # as nearly all are: nothing can be wrong
     is_response = (
         method is None
         and isinstance(request_id, rules.response_id_types)

@@ -88,7 +88,7 @@ class WireRecord:
     def __init__(
         self, maximum_messages: int = 1000, maximum_bytes: int = 2**21, clock: Callable[[], float] = time.time
     ) -> None:
-        self._messages: deque[tuple[int, float, str, str, bytes]] = deque(maxlen=maximum_messages)
+        self._messages: deque[tuple[int, float, str, str, str | bytes]] = deque(maxlen=maximum_messages)
         self._maximum_bytes = maximum_bytes
         self._bytes = 0
         self._clock = clock
@@ -105,24 +105,21 @@ class WireRecord:
         self._add(link, "<-", body)
 
     def _add(self, link: str, arrow: str, body: str | bytes) -> None:
+        kept = body if len(body) <= MAXIMUM_CHARACTERS and body.isascii() else _cut(body)
+        size = len(kept)
+        messages = self._messages
+        while messages and (len(messages) == messages.maxlen or self._bytes + size > self._maximum_bytes):
+            self._bytes -= len(messages.popleft()[4])
         self.last += 1
-        start = body[:MAXIMUM_CHARACTERS]
-        kept = start.encode("utf-8", "replace") if isinstance(start, str) else start
-        if len(start) < len(body):
-            kept += b"... (%d in all)" % len(body)
-        while self._messages and (
-            len(self._messages) == self._messages.maxlen or self._bytes + len(kept) > self._maximum_bytes
-        ):
-            self._bytes -= len(self._messages.popleft()[4])
-        self._messages.append((self.last, self._clock(), link, arrow, kept))
-        self._bytes += len(kept)
+        messages.append((self.last, self._clock(), link, arrow, kept))
+        self._bytes += size
         self._changed.set()
 
     def after(self, number: int) -> list[RecordedMessage]:
         """Return the messages after a number, oldest first; all of them if the number is another companion's."""
         number = number if number <= self.last else 0
         return [
-            RecordedMessage(found, at, link, arrow, without_secrets(body.decode("utf-8", "replace")))
+            RecordedMessage(found, at, link, arrow, without_secrets(_text(body)))
             for found, at, link, arrow, body in self._messages
             if found > number
         ]
@@ -134,6 +131,17 @@ class WireRecord:
                 while self.last == number:
                     self._changed.clear()
                     await self._changed.wait()
+
+
+def _cut(body: str | bytes) -> bytes:
+    """Return the kept part of a body in UTF-8, since other texts take up to four bytes per character."""
+    start = body[:MAXIMUM_CHARACTERS]
+    kept = start.encode("utf-8", "replace") if isinstance(start, str) else start
+    return kept if len(start) == len(body) else kept + b"... (%d in all)" % len(body)
+
+
+def _text(body: str | bytes) -> str:
+    return body if isinstance(body, str) else body.decode("utf-8", "replace")
 
 
 def without_secrets(body: str) -> str:

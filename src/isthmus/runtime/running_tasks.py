@@ -20,6 +20,15 @@ class RunningTasks:
         task.add_done_callback(self._tasks.discard)
         return task
 
+    def __len__(self) -> int:
+        """Return the number of tasks that run."""
+        return len(self._tasks)
+
+    def stop(self) -> None:
+        """Cancel the tasks without waiting for them."""
+        for task in self._tasks:
+            task.cancel()
+
     async def wait(self) -> None:
         """Wait for the tasks. Their errors are not raised."""
         await asyncio.gather(*self._tasks, return_exceptions=True)

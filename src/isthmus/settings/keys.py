@@ -83,7 +83,8 @@ MODELS = SettingKey(
     first_or((), model_settings),
     _YOURS,
     "facts about models by their names, in place of the table: `contextWindow` and `maxOutputTokens` in tokens, "
-    "`prices` with `input`, `output`, `cacheRead` and `cacheWrite` in US dollars for a million tokens "
+    "`prices` with `input`, `output`, `cacheRead` and `cacheWrite` in US dollars for a million tokens, `media` a list "
+    "of `image`, `pdf`, `audio`, `video` that it reads "
     "([models.md](../reference/models.md#your-own-facts))",
     is_shown=True,
 )

@@ -23,3 +23,5 @@ class ModelSetting:
     output_price: "Decimal | None" = None
     cache_read_price: "Decimal | None" = None
     cache_write_price: "Decimal | None" = None
+    media: frozenset[str] | None = None
+    """Kinds of input beside text that the model reads, such as ``image``."""

@@ -9,7 +9,7 @@ from contextlib import suppress
 from enum import Enum
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeGuard, TypeVar, cast
 
-from isthmus.encoding.json_shapes import as_object, is_object
+from isthmus.encoding.json_shapes import as_list, as_object, is_object
 from isthmus.errors import DecodeError
 from isthmus.record import record
 from isthmus.sandbox.settings import CommandSandbox, decode_command_sandbox
@@ -189,13 +189,14 @@ def switched_off(value: object, where: str) -> tuple[str, ...]:
 
 
 def model_settings(value: object, where: str) -> tuple[ModelSetting, ...]:
-    """Return facts about models by their names: ``contextWindow``, ``maxOutputTokens`` and ``prices``."""
+    """Return facts about models by their names: ``contextWindow``, ``maxOutputTokens``, ``prices`` and ``media``."""
     if not is_object(value) or not all(map(is_object, value.values())):
         raise _refusal(value, where, "an object with an object for each model")
     return tuple(_model_setting(name, as_object(facts), f"{where}.{name:.200}") for name, facts in value.items())
 
 
-_MODEL_FACTS = ("contextWindow", "maxOutputTokens", "prices")
+_MODEL_FACTS = ("contextWindow", "maxOutputTokens", "prices", "media")
+_MEDIA = ("image", "pdf", "audio", "video")
 _PRICES = ("input", "output", "cacheRead", "cacheWrite")
 
 
@@ -207,7 +208,15 @@ def _model_setting(name: str, facts: Mapping[str, object], where: str) -> ModelS
     _known_names(prices, f"{where}.prices", _PRICES)
     amounts = {name: _price(prices[name], f"{where}.prices.{name}") for name in _PRICES if name in prices}
     window, output = (_tokens(facts[name], f"{where}.{name}") if name in facts else None for name in _MODEL_FACTS[:2])
-    return ModelSetting(name, window, output, *(amounts.get(key) for key in _PRICES))
+    media = _media(facts["media"], f"{where}.media") if "media" in facts else None
+    return ModelSetting(name, window, output, *(amounts.get(key) for key in _PRICES), media=media)
+
+
+def _media(value: object, where: str) -> frozenset[str]:
+    kinds = as_list(value)
+    if not isinstance(value, list) or any(kind not in _MEDIA for kind in kinds):
+        raise _refusal(cast("object", value), where, f"a list of {', '.join(_MEDIA)}")
+    return frozenset(map(str, kinds))
 
 
 def _known_names(value: Mapping[str, object], where: str, names: Sequence[str]) -> None:

@@ -26,6 +26,8 @@ MAXIMUM_OPTIONS = 6
 """Maximum number of answers."""
 SEND = "proceed_once"
 """Id of the option that sends what was filled in: the usual one, so that every client can choose it."""
+WORDS = "words"
+"""Id of an answer in words to a question with options; without words it means nothing, so it is not listed."""
 DOCUMENT_NAME = "agent-question.json"
 """Name of the document to fill in, which is only shown: no file is written."""
 _CHOICE = "choice_"
@@ -122,6 +124,11 @@ class AskUserTool:
         what = "Those of the document are the answer" if options else "The agent gets what you have filled in"
         return (*options, ConfirmationOption(SEND, "Send several" if options else "Send", what))
 
+    def words_option(self, arguments: Arguments) -> str | None:
+        """Return the id of an answer in the user's own words; a form has room for them itself."""
+        question = _checked(arguments)
+        return WORDS if question.kind is QuestionKind.CHOICE and question.form is None else None
+
     async def propose(self, arguments: Arguments, context: ToolContext) -> ConfirmationDetails | None:
         """Return the question, with a document where the answer is to be filled in."""
         question = _checked(arguments)
@@ -133,12 +140,16 @@ class AskUserTool:
 
     async def run(self, arguments: Arguments, context: CallContext) -> ToolResult:
         """Return the user's answer, to a call in Gemini CLI's form as Gemini CLI does."""
-        chosen = next((one for one in self.choices(arguments) if one.id == context.approved.option_id), None)
-        if chosen is None:
+        option_id, content = context.approved.option_id, context.approved.modified_content or ""
+        chosen = next((one for one in self.choices(arguments) if one.id == option_id), None)
+        if option_id == WORDS:
+            answer = content.strip()
+        elif chosen is None:
             raise ToolFailure("ask_user: the user was not asked; decide yourself, and say what you assumed", "no_user")
-        answer = filled_answer(context.approved.modified_content or "") if chosen.id == SEND else chosen.name
+        else:
+            answer = filled_answer(content) if option_id == SEND else chosen.name
         for_model = f"The user chose: {answer}"
-        if "question" not in arguments or chosen.id == SEND:
+        if "question" not in arguments or option_id in (SEND, WORDS):
             for_model = json.dumps({"answers": {"0": answer} if answer else {}}, ensure_ascii=False)
         return ToolSucceeded(ToolOutput(text=f"Answer: {answer}" if answer else "Sent without an answer"), for_model)
 

@@ -24,6 +24,7 @@ from isthmus.errors import IsthmusError
 from isthmus.files.atomic import exclusive, read_regular, write_atomic
 from isthmus.files.locations import make_private_directory
 from isthmus.network.loopback import is_loopback
+from isthmus.runtime.running_tasks import RunningTasks
 from isthmus.web.devices import Devices
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ class Notifications:
     contact: str = CONTACT
     now: Callable[[], float] = time.time
     waits: tuple[float, ...] = WAITS
-    _sending: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
+    _sending: RunningTasks = field(default_factory=RunningTasks)
     _room: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
 
     @property
@@ -147,9 +148,7 @@ class Notifications:
                             if not waiting.get(task_id):
                                 waiting.pop(task_id, None)
         finally:
-            for task in self._sending:
-                task.cancel()
-            await asyncio.gather(*self._sending, return_exceptions=True)
+            await self._sending.cancel()
 
     def _notify(self, user: str, still_waits: Callable[[], bool]) -> None:
         now = self.now()
@@ -159,9 +158,7 @@ class Notifications:
             if len(self._sending) >= MAXIMUM_WAITING:
                 log.warning("too many notifications wait for their push services; one is dropped")
                 return
-            task = asyncio.create_task(self._deliver(entry, still_waits), name=f"isthmus-notify-{entry.id}")
-            self._sending.add(task)
-            task.add_done_callback(self._sending.discard)
+            self._sending.start(self._deliver(entry, still_waits), name=f"isthmus-notify-{entry.id}")
 
     async def _deliver(self, entry: TokenEntry, still_waits: Callable[[], bool]) -> None:
         """Send to a device, again after failures as long as the question waits."""

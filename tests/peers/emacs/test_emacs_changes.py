@@ -73,6 +73,14 @@ class Changes:
 
         await eventually_async(is_there, what=f"point at {text!r}")
 
+    async def is_hidden(self, buffer: str) -> None:
+        """Wait until no window shows a buffer."""
+
+        async def is_gone() -> bool:
+            return await self.emacs.evaluate(f"(null (get-buffer-window {lisp_string(buffer)} t))") is True
+
+        await eventually_async(is_gone, what=f"{buffer} in no window")
+
     async def go_to(self, text: str) -> None:
         """Put point on the first line with this text."""
         await self.emacs.evaluate(
@@ -373,6 +381,7 @@ async def test_under_evil_the_keys_are_the_same_and_motions_stay(workspace: Path
         press("a")
         await changes.at("kept a.py")
         press("q")
+        await changes.is_hidden(FILE)  # or the key would come after what the next line does
         await changes.emacs.evaluate(f"(progn (pop-to-buffer {lisp_string(LIST)}) t)")
         await changes.go_to("b.py")
         press("G")

@@ -25,7 +25,7 @@ from isthmus.acp.front import (
 from isthmus.acp.v1 import client_requests, updates
 from isthmus.acp.v1.connection import ElicitationCapabilities
 from isthmus.acp.v1.sessions import StopReason
-from isthmus.agent.approval import outside_reads, policy, private_reads
+from isthmus.agent.approval import grants, outside_reads, private_reads
 from isthmus.development_tool import ConfirmationOption, ConfirmationRequest, FileDiff, ToolCall, ToolCallStatus
 from isthmus.encoding.codec import to_camel_json
 from isthmus.programs.acp.front import AUTH_METHODS
@@ -41,14 +41,14 @@ CODE = "".join(path.read_text(encoding="utf-8") for path in Path(str(server.__fi
 REQUEST = r"(?:initialize|authenticate|logout|(?:session|elicitation|fs|terminal)/[a-z_]+)"
 MIB = 1024 * 1024
 OPTIONS = (
-    policy.PROCEED_ONCE,
-    policy.PROCEED_ALWAYS_TOOL,
-    policy.PROCEED_ALWAYS_SERVER,
-    policy.PROCEED_ALWAYS_PREFIX,
-    policy.PROCEED_ALWAYS_COMMAND,
+    grants.PROCEED_ONCE,
+    grants.PROCEED_ALWAYS_TOOL,
+    grants.PROCEED_ALWAYS_SERVER,
+    grants.PROCEED_ALWAYS_PREFIX,
+    grants.PROCEED_ALWAYS_COMMAND,
     private_reads.PROCEED_ALWAYS_FILE,
     outside_reads.PROCEED_ALWAYS_FOLDER,
-    policy.CANCEL,
+    grants.CANCEL,
 )
 
 
@@ -126,7 +126,7 @@ def test_the_kinds_of_options_are_those_of_the_code() -> None:
 
 
 def test_the_example_of_an_edited_answer_is_one() -> None:
-    call = edit(policy.PROCEED_ONCE)
+    call = edit(grants.PROCEED_ONCE)
     (block,) = re.findall(r"```json\n(.*?)```", part("Members of our own"), flags=re.DOTALL)
     answer = questions.answer_of(asked_about(call), call, json.loads(block))
     assert answer is not None

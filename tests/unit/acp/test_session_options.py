@@ -40,6 +40,7 @@ def test_modes_are_shown_twice_and_the_model_once() -> None:
                 "type": "select",
                 "id": "model",
                 "name": "Model",
+                "description": "Another model reads the conversation anew, without a prompt cache",
                 "category": "model",
                 "currentValue": "gemini:a",
                 "options": [{"value": "gemini:a", "name": "gemini:a"}, {"value": "gemini:b", "name": "gemini:b"}],

@@ -10,11 +10,12 @@ from isthmus.acp.front.session_options import SessionOptions
 from isthmus.acp.v2.wire import FrontWireV2
 from isthmus.agent.session.session import Session
 from isthmus.agent.session.turn import AgentTurn
-from isthmus.client import ContentNotSupported, Cost, SessionStatus
+from isthmus.client import ContentNotSupported
 from isthmus.events import StateChange, TaskState
 from isthmus.internal_events import Compacted, ModelReply
 from isthmus.models.port.base import Message, Text
 from isthmus.models.port.message import message_to_json
+from isthmus.session_status import Cost, SessionStatus
 from support import acp_schema
 from support.acp_front import OPTIONS, FrontClient, front
 from support.engines import engine_on

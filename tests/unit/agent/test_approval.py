@@ -6,22 +6,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isthmus.agent.approval.policy import (
-    Allow,
-    ApprovalMode,
-    ApprovalRequired,
+from isthmus.agent.approval.grants import (
     CommandGrant,
-    Decision,
-    Deny,
     Grant,
-    Policy,
     PrefixGrant,
     ServerGrant,
     ServerToolGrant,
     ToolGrant,
-    decide,
     grants_from_settings,
     grants_of,
+)
+from isthmus.agent.approval.policy import (
+    Allow,
+    ApprovalMode,
+    ApprovalRequired,
+    Decision,
+    Deny,
+    Policy,
+    decide,
     is_guarded,
 )
 from isthmus.development_tool import McpDetails

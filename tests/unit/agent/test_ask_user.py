@@ -255,3 +255,14 @@ async def test_no_argument_breaks_the_tool(workspace: Path, name: str, value: ob
             except ToolFailure as refusal:
                 refusals.append(str(refusal))
     assert all(0 < len(refusal) < 1_000 for refusal in refusals)
+
+
+async def test_a_choice_can_be_answered_in_the_users_own_words(harness: Harness) -> None:
+    question = {"question": "A database?", "header": "Database", "options": OPTIONS}
+    at = harness([Reply.of(asking(question, {"question": "Sure?", "type": "yesno"})), Reply.of(Say("Fine."))])
+    await at.prompt("Build it.")
+    requests = [call.confirmation_request for call in at.calls]
+    assert [request.words_option for request in requests if request is not None] == ["words", None]
+    assert (await at.answer(at.calls[0], "words", content=" DuckDB\n")).state is TaskState.INPUT_REQUIRED
+    assert (await at.answer(at.calls[1], "choice_1")).state is TaskState.COMPLETED
+    assert answers(at) == [{"0": "DuckDB"}, {"0": "Yes"}]

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isthmus.agent.context.compaction import NotCompactedError, compact, planned, summary_request
-from isthmus.agent.context.keeper import request_tokens
+from isthmus.agent.context.compaction import NotCompactedError, compact, planned
+from isthmus.agent.context.summary import summary_request
 from isthmus.agent.session.conversation import SUMMARY_HEADING
+from isthmus.agent.session.next_request import request_tokens
 from isthmus.agent.session.session import Session
 from isthmus.agent.session.size import estimate_tokens, messages_tokens
 from isthmus.events import AgentEvent, Prompt, StateChange, TaskState, Thought, event_from_json, event_to_json
@@ -168,6 +169,36 @@ async def test_the_request_in_a_summary_of_an_earlier_version_is_kept() -> None:
     assert first.text.endswith("\n\n## The user's request, word for word\nrename it")
 
 
+def large(turns: int, calls: int, size: int, *, goes_on: bool) -> list[Message]:
+    """Return a conversation of turns with calls, whose results have ``size`` tokens; the last one may be under way."""
+    events: list[AgentEvent] = []
+    for number in range(turns):
+        events.append(Prompt("p", f"prompt {number}"))
+        for call in range(calls):
+            name = f"c{number}-{call}"
+            events += [reply(ToolRequest(name, "read", {})), ToolResultRecorded(name, "x" * 4 * size)]
+        events += [] if goes_on and number == turns - 1 else [reply(Text("Done."))]
+    return session_of(*events).messages
+
+
+@pytest.mark.parametrize(
+    ("messages", "least", "most"),
+    [
+        (large(40, 1, 4_000, goes_on=False), 8_000, 0.08 * 161_000),
+        (large(1, 40, 4_000, goes_on=True), 8_000, 0.08 * 161_000),
+        (large(2, 20, 4_000, goes_on=True), 8_000, 0.08 * 161_000),
+        (large(10, 1, 2_000, goes_on=False), 4_000, 0.3 * 21_000),
+        (large(10, 1, 4_000, goes_on=False), 4_000, 8_100),
+        (large(4, 1, 100_000, goes_on=False), 100_000, 101_000),
+    ],
+    ids=["many turns", "one turn", "a long last turn", "small", "of medium size", "large turns"],
+)
+def test_the_newest_part_stays_up_to_a_share(messages: list[Message], least: int, most: float) -> None:
+    plan = planned(messages)
+    assert plan is not None
+    assert least <= plan.kept_tokens <= most
+
+
 async def test_provider_state_of_what_is_kept_is_intact() -> None:
     session = session_of(*turn(1), *turn(2), *turn(3))
     await compacted(session, Author("short"))
@@ -229,6 +260,16 @@ def test_the_summary_request_fits_its_window(turns: int, window: int) -> None:
     messages = session_of(*itertools.chain.from_iterable(turn(number, 200) for number in range(turns))).messages
     request = summary_request(messages, window)
     assert messages_tokens(request.messages) < window
+
+
+@pytest.mark.parametrize(("tokens", "is_behind"), [(8_000, True), (8_600, False)])
+async def test_a_small_window_keeps_room_for_a_summary_behind_the_conversation(tokens: int, is_behind: bool) -> None:
+    session = session_of(*turn(1), Prompt("p", "more"), reply(Text("said"), tokens=tokens))
+    model = Author("what was done")
+    request = ModelRequest("You are a test.", tuple(session.messages))
+    await compact(collecting_turn(session, []), model, 10_000, request)
+    (asked,) = model.asked
+    assert (asked.system == request.system) is is_behind
 
 
 async def test_restoring_to_before_a_compaction_brings_the_whole_conversation_back() -> None:

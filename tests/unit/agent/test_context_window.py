@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from isthmus.agent.context.compaction import SUMMARY_ROOM, summary_request
+from isthmus.agent.context.summary import SUMMARY_ROOM, summary_request
 from isthmus.agent.session.size import DEFAULT_WINDOW, context_window, say_if_unknown
 from isthmus.models.port.base import Capabilities, Effort, Message, Text
 from support.unstreamed import Unstreamed

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from isthmus.agent.approval.grants import PrefixGrant
 from isthmus.agent.approval.guarded_commands import changes_guarded_file
 from isthmus.agent.approval.known_programs.rows import ROWS
-from isthmus.agent.approval.policy import Allow, ApprovalRequired, Deny, Policy, PrefixGrant, decide
+from isthmus.agent.approval.policy import Allow, ApprovalRequired, Deny, Policy, decide
 from isthmus.agent.approval.shell_command import analyse
 from isthmus.tools.port.base import ToolKind
 

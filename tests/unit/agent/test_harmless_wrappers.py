@@ -2,7 +2,8 @@
 
 import pytest
 
-from isthmus.agent.approval.policy import Allow, ApprovalRequired, Grant, Policy, PrefixGrant, decide, grants_of
+from isthmus.agent.approval.grants import Grant, PrefixGrant, grants_of
+from isthmus.agent.approval.policy import Allow, ApprovalRequired, Policy, decide
 from isthmus.agent.approval.shell_command import analyse
 from isthmus.tools.port.base import ToolKind
 

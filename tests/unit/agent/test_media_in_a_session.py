@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from isthmus.agent.approval.policy import ApprovalMode, Policy
-from isthmus.agent.context.compaction import transcript
+from isthmus.agent.context.transcript import transcript
 from isthmus.agent.session.session import Session
 from isthmus.agent.session.size import MEDIA_TOKENS, message_tokens
 from isthmus.development_tool import ConfirmationDetails, ErrorDetails, ToolOutput

@@ -4,16 +4,8 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from isthmus.agent.approval.policy import (
-    ApprovalMode,
-    Grant,
-    Policy,
-    PrefixGrant,
-    ServerGrant,
-    ToolGrant,
-    grants_from_settings,
-    is_always_refused,
-)
+from isthmus.agent.approval.grants import Grant, PrefixGrant, ServerGrant, ToolGrant, grants_from_settings
+from isthmus.agent.approval.policy import ApprovalMode, Policy, is_always_refused
 from isthmus.tools.port.base import ToolKind
 from support.agent_harness import AgentHarness
 from support.scripted_wire import Call, Reply, Say

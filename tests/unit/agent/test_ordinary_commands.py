@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from isthmus.agent.approval.policy import Allow, ApprovalRequired, Policy, PrefixGrant, decide
+from isthmus.agent.approval.grants import PrefixGrant
+from isthmus.agent.approval.policy import Allow, ApprovalRequired, Policy, decide
 from isthmus.tools.port.base import ToolKind
 
 LINES: list[dict[str, Any]] = tomllib.loads(

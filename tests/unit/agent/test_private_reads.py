@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from isthmus.agent.approval.policy import ApprovalMode, Policy, PrefixGrant, ToolGrant
+from isthmus.agent.approval.grants import PrefixGrant, ToolGrant
+from isthmus.agent.approval.policy import ApprovalMode, Policy
 from isthmus.agent.approval.private_reads import asked_reads
 from isthmus.events import TaskState
 from isthmus.tools.port.base import ToolKind

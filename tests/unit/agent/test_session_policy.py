@@ -2,7 +2,8 @@ from typing import Any
 
 import pytest
 
-from isthmus.agent.approval.policy import ApprovalMode, Policy, PrefixGrant, ToolGrant
+from isthmus.agent.approval.grants import PrefixGrant, ToolGrant
+from isthmus.agent.approval.policy import ApprovalMode, Policy
 from isthmus.agent.approval.session_policy import FREEDOM, SettingsRule, check_settings, policy_for
 from isthmus.client import InvalidRequest
 from isthmus.development_tool import AgentSettings, decode_agent_settings, merge_agent_settings

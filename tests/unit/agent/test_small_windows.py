@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.anyio
 
-SUMMARY = "Write the summary of the transcript"
+SUMMARY = "Write the summary of the "
 
 
 class SmallServer:

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from isthmus.agent.approval.policy import ApprovalMode, Policy, ServerGrant, ToolGrant
+from isthmus.agent.approval.grants import ServerGrant, ToolGrant
+from isthmus.agent.approval.policy import ApprovalMode, Policy
 from isthmus.agent.approval.session_policy import SettingsRule
 from isthmus.checkpoints.base import CheckpointError, CheckpointFor
 from isthmus.checkpoints.store import CheckpointStore
@@ -214,7 +215,7 @@ SUMMARY = Reply.of(Say("## Goal\nwhat was wanted"))
 async def test_the_conversation_is_compacted_before_the_context_is_full(harness: Any) -> None:
     replies = [
         Reply.of(Say("the first answer")),
-        Reply((Say("the second answer"),), usage=WireUsage(input=120_000)),
+        Reply((Say("the second answer"),), usage=WireUsage(input=110_000)),
         SUMMARY,
         Reply.of(Say("the third answer")),
     ]
@@ -222,7 +223,8 @@ async def test_the_conversation_is_compacted_before_the_context_is_full(harness:
     await at.prompt("first " * 2000)
     await at.prompt("the second prompt " * 100)
     assert (await at.prompt("third")).state is TaskState.COMPLETED
-    assert "data" in str(at.body(2)["systemInstruction"])
+    assert "Write the summary of the conversation above" in at.told(2)
+    assert at.body(2)["systemInstruction"] == at.body(1)["systemInstruction"]
     told = at.told(3)
     assert "what was wanted" in told
     assert "the second prompt" in told

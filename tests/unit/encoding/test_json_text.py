@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isthmus.encoding.codec import MAXIMUM_DEPTH
-from isthmus.encoding.json_text import JsonError, decode, encode
+from isthmus.encoding.json_text import JsonError, decode, decode_any_text, encode
 
 VALUES: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -50,6 +50,13 @@ def test_depth_is_limited(opening: bytes) -> None:
 def test_what_is_no_json_is_refused(body: bytes) -> None:
     with pytest.raises(JsonError, match="expected"):
         decode(body)
+
+
+@pytest.mark.parametrize("text", ['{"a": [1]}', ' {"a":[1]}', '{"a":[1]}\r\n', '\t{"a":[1]}\n '])
+def test_spaces_around_a_value_are_allowed(text: str) -> None:
+    assert decode(text.encode()) == decode_any_text(text) == {"a": [1]}
+    with pytest.raises(JsonError):
+        decode_any_text(text + "]")
 
 
 def test_a_refusal_does_not_speak_of_python() -> None:

@@ -1,12 +1,23 @@
 import asyncio
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
 from isthmus.agent.session.turn import AgentTurn
 from isthmus.client import InvalidRequest, PromptMessage, Turn
-from isthmus.development_tool import ToolCallStatus
+from isthmus.development_tool import (
+    ConfirmationOption,
+    ConfirmationRequest,
+    GenericDetails,
+    ModifiedFileDetails,
+    ToolCall,
+    ToolCallConfirmation,
+    ToolCallStatus,
+)
+from isthmus.engine.requests.asking import check_answers
 from isthmus.events import AgentEvent, ConfirmationAccepted, Prompt, StateChange, TaskState, ToolCallUpdate
+from isthmus.journal.port.task_rows import TaskRow
 from support.agents import AskingAgent
 from support.engines import engine_on, events, once
 from support.turns import all_of
@@ -14,6 +25,7 @@ from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
 
+ROW = TaskRow("t1", "c1", "", "", TaskState.INPUT_REQUIRED, 1, None, 1, 0.0, 0.0, 0.0)
 NAMES = ("one", "two", "three", "four")
 
 
@@ -122,3 +134,20 @@ async def test_a_call_that_was_allowed_before_a_message_came_runs_first(tmp_path
         kept = events(await engine.journal.events(turn.task_id, 0, 100))
         assert [event.text for event in kept if isinstance(event, Prompt)] == ["do both", "and then this"]
         assert list(await engine.journal.inbox(turn.task_id)) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "answer", "problem"),
+    [
+        ("words", ToolCallConfirmation("1", "words", ModifiedFileDetails("mine")), ""),
+        ("words", ToolCallConfirmation("1", "words"), "expected them in file_details.new_content"),
+        ("words", ToolCallConfirmation("1", "choice_1", ModifiedFileDetails("mine")), "is not a file edit"),
+        (None, ToolCallConfirmation("1", "words", ModifiedFileDetails("mine")), "is not an option"),
+    ],
+)
+def test_words_answer_a_question_that_takes_them(words: str | None, answer: ToolCallConfirmation, problem: str) -> None:
+    options = (ConfirmationOption("choice_1", "One"),)
+    request = ConfirmationRequest(options, generic_details=GenericDetails("?"), words_option=words)
+    call = ToolCall("1", ToolCallStatus.PENDING, "ask_user", {}, confirmation_request=request)
+    with pytest.raises(InvalidRequest, match=problem) if problem else nullcontext():
+        check_answers(ROW, [call], [answer])

@@ -7,6 +7,7 @@ import pytest
 from isthmus.agent.calls.running_call import OpenQuestion
 from isthmus.development_tool import FileDiff, GenericDetails
 from isthmus.forms.requested_schema import form_of
+from isthmus.mcp_host.config.server_config import HttpEndpoint, HttpKind
 from isthmus.mcp_host.elicitation.page_address import host_of
 from isthmus.mcp_host.elicitation.server_questions import (
     SamplingPrompt,
@@ -278,3 +279,43 @@ def test_a_form_goes_along_with_its_question_unless_it_is_very_long(tmp_path: Pa
     question = form_question("s", "?", form_of(long), tmp_path)
     assert "requested_schema" not in question.about
     assert isinstance(question.details, FileDiff)
+
+
+def test_the_question_of_a_form_says_where_it_goes_and_what_was_not_accepted(tmp_path: Path) -> None:
+    direct = form_question("s", "?", form_of(YES_NO), tmp_path, host="tickets.example.org:8443")
+    assert direct.about == {
+        "server": "s",
+        "mode": "form",
+        "message": "?",
+        "fields": ["agree"],
+        "host": "tickets.example.org:8443",
+        "requested_schema": {"type": "object", "properties": {"agree": {"type": "boolean"}}, "required": []},
+    }
+    again = form_question("s", "?", form_of(TEXT), tmp_path, "b: expected a whole number", '{"b": "x"}')
+    assert (again.about["problem"], "host" in again.about) == ("b: expected a whole number", False)
+    page = url_question("s", "Log in", "https://login.example.org/x", opens_browser=False)
+    assert (page.about["host"], page.about["opens_browser"]) == ("login.example.org", False)
+
+
+@pytest.mark.parametrize(
+    ("url", "host"),
+    [
+        ("https://Tickets.example.org/mcp", "tickets.example.org"),
+        ("http://user:secret@127.0.0.1:8080/mcp", "127.0.0.1:8080"),
+        ("http://[::1", ""),
+        ("", ""),
+    ],
+)
+def test_the_host_of_a_server_is_named_without_its_secrets(url: str, host: str) -> None:
+    assert HttpEndpoint(url, HttpKind.PROBE, {}).host == host
+
+
+def test_descriptions_of_choices_go_along_with_a_form(tmp_path: Path) -> None:
+    choices = [{"const": "a", "title": "A", "description": "first\x1b[2J"}, {"const": "b"}]
+    form = form_of({"properties": {"one": {"type": "string", "oneOf": choices}}})
+    schema = form_question("s", "?", form, tmp_path).about["requested_schema"]
+    assert schema["properties"]["one"]["oneOf"] == [
+        {"const": "a", "title": "A", "description": "first [2J"},
+        {"const": "b", "title": "b"},
+    ]
+    assert form_of(schema) == form

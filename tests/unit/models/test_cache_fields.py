@@ -43,7 +43,7 @@ def marks(body: dict[str, Any]) -> list[tuple[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    ("name", "is_interactive", "begins"),
+    ("name", "is_interactive", "lasting"),
     [
         ("claude-sonnet-5-5", True, LONG),
         ("claude-sonnet-5-5", False, SHORT),
@@ -51,11 +51,11 @@ def marks(body: dict[str, Any]) -> list[tuple[str, Any]]:
         ("glm-5", True, SHORT),
     ],
 )
-def test_anthropic_keeps_tools_and_system_for_an_hour_where_a_user_thinks(
-    name: str, is_interactive: bool, begins: Any
+def test_anthropic_keeps_a_conversation_for_an_hour_where_a_user_thinks(
+    name: str, is_interactive: bool, lasting: Any
 ) -> None:
     body = anthropic.request_body(replace(conversation(3), is_interactive=is_interactive), name)
-    assert marks(body) == [("tool grep", begins), ("system", begins), ("message 4", SHORT), ("message 6", SHORT)]
+    assert marks(body) == [(place, lasting) for place in ("tool grep", "system", "message 4", "message 6")]
 
 
 def test_anthropics_last_breakpoints_move_and_one_stays_where_the_cache_was_written() -> None:

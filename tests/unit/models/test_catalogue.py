@@ -83,6 +83,13 @@ def test_every_default_and_every_model_of_the_documents_has_a_row() -> None:
     assert not missing
 
 
+def test_every_default_says_what_it_reads() -> None:
+    media = {provider.id: row(provider.id, provider.default_model).media for provider in PROVIDERS}
+    assert all(kinds is not None and "image" in kinds for kinds in media.values()), media
+    assert row("openai", "o3-mini").media == frozenset()
+    assert row("openai", "gpt-3.5-turbo-0125").media is None  # no catalogue lists its kinds
+
+
 def test_every_row_has_an_owner_a_window_a_date_and_a_source() -> None:
     rows = list(all_facts())
     assert len(rows) > 100

@@ -11,7 +11,7 @@ from isthmus.models.anthropic import AnthropicModel
 from isthmus.models.catalogue.facts import ModelFacts, Thinking
 from isthmus.models.catalogue.table import all_facts, facts_of
 from isthmus.models.endpoint.endpoint import endpoint
-from isthmus.models.endpoint.providers import ANTHROPIC, GEMINI, OPENAI
+from isthmus.models.endpoint.providers import ANTHROPIC, GEMINI, OPENAI, Provider
 from isthmus.models.fitting import fitted, with_cut_calls
 from isthmus.models.openai import chat_body as openai_body
 from isthmus.models.openai.responses_body import responses_body
@@ -29,7 +29,7 @@ from isthmus.models.port.base import (
     ToolRequest,
     ToolSpec,
 )
-from isthmus.models.streaming import StreamOptions
+from isthmus.models.streaming import StreamOptions, open_provider
 
 HELLO = Message("user", (Text("hello"),))
 REQUEST = ModelRequest("", (HELLO,), (ToolSpec("t", "", {"type": "object", "properties": {}}),))
@@ -173,3 +173,24 @@ def test_the_default_models_say_what_they_can_do(provider: Any) -> None:
 def test_an_unknown_claude_has_no_window_by_its_name() -> None:
     where = endpoint(ANTHROPIC, {"ANTHROPIC_API_KEY": "k" * 20})
     assert AnthropicModel("claude-unknown-9", where, {}, StreamOptions()).capabilities.context_window is None
+
+
+LOCAL = "http://127.0.0.1:9"
+
+
+@pytest.mark.parametrize(
+    ("provider", "name", "base_url", "empties"),
+    [
+        (ANTHROPIC, "claude-sonnet-5-5", None, True),
+        (ANTHROPIC, "qwen3", LOCAL, False),
+        (OPENAI, "gpt-6.1-sol", None, True),
+        (OPENAI, "gpt-6.1-sol", LOCAL, False),
+        (GEMINI, "gemini-3.8-flash", None, False),
+    ],
+)
+def test_where_another_effort_empties_the_cache(
+    provider: Provider, name: str, base_url: str | None, empties: bool
+) -> None:
+    keys = {"ANTHROPIC_API_KEY": "k", "OPENAI_API_KEY": "k", "GEMINI_API_KEY": "k"}
+    model = open_provider(provider, name, keys, base_url=base_url)
+    assert model.capabilities.effort_empties_cache is empties

@@ -7,6 +7,7 @@ from isthmus.models.port.base import Done, Message, ModelRequest, Text
 from isthmus.models.scripted.script_file import parse_script
 from isthmus.models.scripted.scripted import ScriptedModel
 from isthmus.observability.metrics import WorkMetrics
+from isthmus.runtime.telemetry import ModelCall
 
 pytestmark = pytest.mark.anyio
 
@@ -25,3 +26,14 @@ async def test_costs_are_added_up_by_model_and_what_has_no_price_is_counted() ->
     assert ("isthmus_model_cost_usd_total", "scripted", "at-unknown") not in found
     assert found["isthmus_model_requests_without_price_total", "scripted", "at-unknown"] == 3
     assert len([name for name, *_ in found if name == "isthmus_model_requests_without_price_total"]) == 1
+
+
+def test_what_came_from_a_cache_is_counted_beside_the_input() -> None:
+    metrics = WorkMetrics()
+    for cached in (300, 0):
+        call = ModelCall("gemini", "test", lambda length: "")
+        with metrics.measure(call):
+            call.finish, call.input_tokens, call.cached_tokens, call.output_tokens = "stop", 400, cached, 5
+    found = {(family.name, *sample.values): sample.number for family in metrics.families() for sample in family.samples}
+    assert found["isthmus_model_cached_tokens_total", "gemini", "test"] == 300
+    assert found["isthmus_model_tokens_total", "input", "gemini", "test"] == 800

@@ -6,12 +6,12 @@ from datetime import date
 
 import pytest
 
-from isthmus.client import SessionStatus
 from isthmus.encoding.codec import to_json
 from isthmus.errors import IsthmusError
 from isthmus.models.choose import choose
 from isthmus.parts.model_directory import ModelDirectory
 from isthmus.parts.model_notices import efforts_to_choose, model_notices, model_report
+from isthmus.session_status import SessionStatus
 from isthmus.settings import Settings
 from isthmus.settings.model_setting import ModelSetting
 

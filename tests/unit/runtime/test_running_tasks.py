@@ -50,3 +50,13 @@ async def test_cancelling_waits_for_what_tasks_do_at_their_end() -> None:
     await tasks.cancel()
     await tasks.cancel()
     assert ended == [True]
+
+
+async def test_stopping_cancels_without_waiting() -> None:
+    tasks = RunningTasks()
+    started = [tasks.start(asyncio.Event().wait()) for _ in range(2)]
+    tasks.stop()
+    assert len(tasks) == 2
+    await tasks.wait()
+    assert all(task.cancelled() for task in started)
+    assert len(tasks) == 0

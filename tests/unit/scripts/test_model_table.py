@@ -93,6 +93,19 @@ def test_prices_with_days_count_if_today_s_is_the_same_elsewhere() -> None:
     assert rows("3") == [{"input": "2", "output": "10", "cache_read": "0.1"}]
 
 
+def test_kinds_of_input_are_known_only_where_a_source_lists_all_of_them() -> None:
+    vision = {"max_input_tokens": 5_000, "supports_function_calling": True, "supports_vision": True}
+    fresh: dict[str, Any] = {
+        "gpt-9": {**FRESH, "modalities": {"input": ["text"]}},
+        "gpt-9-eyes": {**FRESH, "modalities": {"input": ["text"]}},
+        "gpt-9-older": {key: value for key, value in FRESH.items() if key != "modalities"},
+    }
+    litellm: dict[str, Any] = {"gpt-9-eyes": vision, "gpt-9-other": vision}
+    rows = model_table.make_rows(sources(fresh=fresh, litellm=litellm), {})
+    found = {row["id"]: row.get("media") for row in rows}
+    assert found == {"gpt-9": [], "gpt-9-eyes": ["image"], "gpt-9-older": None, "gpt-9-other": None}
+
+
 def test_what_is_not_for_agents_or_says_the_same_under_a_date_has_no_row() -> None:
     names: list[str] = ["gpt-9", "gpt-9-2026-10-01", "gpt-realtime-9", "gpt-audio-9"]
     fresh: dict[str, Any] = dict.fromkeys(names, FRESH)

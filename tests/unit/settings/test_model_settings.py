@@ -22,12 +22,12 @@ def test_limits_and_exact_prices_are_read_by_the_names_of_models(tmp_path: Path)
         tmp_path,
         {
             "gpt-6.2-sol": {"prices": {"input": 0.1, "output": "10", "cacheRead": "0.01"}},
-            "openai:qwen3-coder": {"contextWindow": 262_144, "maxOutputTokens": 65_536},
+            "openai:qwen3-coder": {"contextWindow": 262_144, "maxOutputTokens": 65_536, "media": ["image"]},
         },
     )
     assert settings.models == (
         ModelSetting("gpt-6.2-sol", None, None, Decimal("0.1"), Decimal(10), Decimal("0.01")),
-        ModelSetting("openai:qwen3-coder", 262_144, 65_536),
+        ModelSetting("openai:qwen3-coder", 262_144, 65_536, media=frozenset(("image",))),
     )
     assert settings.unused == ()
     assert settings.ignored == ()
@@ -40,7 +40,9 @@ def test_limits_and_exact_prices_are_read_by_the_names_of_models(tmp_path: Path)
         ({"m": 3}, "expected an object with an object for each model"),
         ({"m": {"contextWindow": 0}}, "isthmus.models.m.contextWindow is 0; expected a number of tokens"),
         ({"m": {"contextWindow": True}}, "expected a number of tokens"),
-        ({"m": {"window": 5}}, "has 'window'; expected only contextWindow, maxOutputTokens, prices"),
+        ({"m": {"window": 5}}, "has 'window'; expected only contextWindow, maxOutputTokens, prices, media"),
+        ({"m": {"media": "image"}}, "expected a list of image, pdf, audio, video"),
+        ({"m": {"media": ["picture"]}}, "expected a list of image, pdf, audio, video"),
         ({"m": {"prices": {"input": 1}}}, 'expected an object with "input" and "output"'),
         ({"m": {"prices": {"input": 1, "output": "much"}}}, "expected US dollars for a million tokens"),
         ({"m": {"prices": {"input": -1, "output": 1}}}, "expected US dollars for a million tokens"),

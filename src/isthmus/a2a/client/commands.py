@@ -32,7 +32,6 @@ from isthmus.client import (
     Delivery,
     Execution,
     InvalidRequest,
-    SessionStatus,
     TaskNotFound,
     TaskNotResumable,
     TaskSnapshot,
@@ -49,6 +48,7 @@ from isthmus.encoding.codec import from_json, to_json
 from isthmus.errors import DecodeError
 from isthmus.events import AgentMessage, StateChange, TaskState
 from isthmus.rpc.messages import METHOD_NOT_FOUND, RpcError
+from isthmus.session_status import SessionStatus
 
 LIST = "commands/get"
 EXECUTE = "command/execute"

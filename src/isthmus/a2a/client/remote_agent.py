@@ -45,7 +45,6 @@ from isthmus.client import (
     InvalidRequest,
     PromptMessage,
     PushTarget,
-    SessionStatus,
     SessionStatusProvider,
     TaskList,
     TaskNotResumable,
@@ -58,6 +57,7 @@ from isthmus.development_tool import SlashCommand, ToolCallConfirmation
 from isthmus.errors import DecodeError
 from isthmus.events import MessagePart, StateChange, TaskState
 from isthmus.rpc.messages import METHOD_NOT_FOUND, RpcError
+from isthmus.session_status import SessionStatus
 
 __all__ = ["RemoteAgent", "StreamRetryPolicy"]
 

@@ -15,6 +15,8 @@ from isthmus.a2a.client.answers import ConnectionLostError
 from isthmus.record import record
 
 T = TypeVar("T")
+MAY_HAVE_ARRIVED = "The message may have arrived before: look at the session before you send it again."
+"""End of an error after which the user should look before the same message is sent again."""
 
 
 @record
@@ -50,19 +52,24 @@ async def send_until_arrived(
     only once (``is_taken_once``). To other servers it is repeated only if no connection was made.
 
     Raises:
-        ConnectionLostError: the message did not arrive, or may not have arrived.
+        ConnectionLostError: the message did not arrive, or may not have arrived. The error says so if it may have.
         TaskError: the server refuses the message.
         RemoteError: the server cannot be used.
     """
     began = time.monotonic()
+    may_have_arrived = False
     for attempt in itertools.count(1):
         try:
             return await send()
         except ConnectionLostError as error:
-            is_safe = is_taken_once or isinstance(error.__cause__, httpx2.ConnectError | httpx2.ConnectTimeout)
+            was_connected = not isinstance(error.__cause__, httpx2.ConnectError | httpx2.ConnectTimeout)
+            may_have_arrived |= was_connected
+            is_safe = is_taken_once or not was_connected
             pause = retry_policy.wait(attempt)
             is_late = time.monotonic() + pause - began > retry_policy.deadline
             if not is_safe or is_late or attempt > retry_policy.attempts:
+                if may_have_arrived:
+                    raise ConnectionLostError(f"{error}. {MAY_HAVE_ARRIVED}") from error
                 raise
         await asyncio.sleep(pause)
     raise AssertionError("unreachable")

@@ -11,7 +11,6 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import assert_never
 
-from isthmus.client import ACCEPTING_OPTIONS, REFUSING_OPTIONS
 from isthmus.development_tool import (
     ConfirmationDetails,
     ConfirmationOption,
@@ -22,6 +21,7 @@ from isthmus.development_tool import (
     ToolCall,
     ToolCallStatus,
 )
+from isthmus.questions import ACCEPTING_OPTIONS, REFUSING_OPTIONS
 
 KEY = "coderAgent"
 """Key in a metadata object: for AgentSettings in a message, for ``{"kind": ...}`` in an event.

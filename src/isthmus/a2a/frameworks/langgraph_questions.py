@@ -17,7 +17,7 @@ from typing import Any, cast
 from langgraph.types import Interrupt
 
 from isthmus.a2a.frameworks.shown import REJECTED, call_text, edited_arguments, jsonable, text_of
-from isthmus.agent.approval.policy import CANCEL, PROCEED_ONCE
+from isthmus.agent.approval.grants import CANCEL, PROCEED_ONCE
 from isthmus.agent.hosted import OPTIONS
 from isthmus.development_tool import (
     ConfirmationDetails,

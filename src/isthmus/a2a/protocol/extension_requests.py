@@ -27,7 +27,7 @@ The tasks are without history, most recently changed first.
 """
 
 STATUS = "isthmus/session"
-"""Our own method: the members of :class:`~isthmus.client.SessionStatus` that are known.
+"""Our own method: the members of :class:`~isthmus.session_status.SessionStatus` that are known.
 
 It takes the scope of ``commands/get``.
 """

@@ -18,18 +18,18 @@ whole and once: agent frameworks read it there. Its texts while it works are sen
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any, Protocol, assert_never
+from typing import Any, assert_never
 
 from typing_extensions import override
 
+from isthmus.a2a.protocol.shape import Shape
 from isthmus.a2a.protocol.text_questions import question_text
 from isthmus.a2a.wire import JsonDict, StreamEncoder
-from isthmus.client import US_DOLLARS, Delivery, HistoryMessage, TaskSnapshot
+from isthmus.client import Delivery, HistoryMessage, TaskSnapshot
 from isthmus.development_tool import DevelopmentToolEventKind, ToolCall
 from isthmus.encoding.codec import to_json
 from isthmus.events import (
     AgentMessage,
-    ArtifactPart,
     ArtifactUpdate,
     Command,
     ConfirmationAccepted,
@@ -42,48 +42,13 @@ from isthmus.events import (
     ToolCallUpdate,
 )
 from isthmus.internal_events import Checkpoint, Compacted, InternalEvent, ModelReply, ModelUsed
+from isthmus.session_status import US_DOLLARS
 from isthmus.task_view import ModelUsage
 from isthmus.text.money import in_dollars
 from isthmus.text.visible import without_control_characters
 
 USAGE = ("input_tokens", "output_tokens", "cached_tokens", "thought_tokens")
 """Counts of tokens, as :class:`ModelUsage` and the metadata name them."""
-
-
-class Shape(Protocol):
-    """Writer of the objects of A2A in one protocol version."""
-
-    def state(self, state: TaskState) -> str:
-        """Return the name of a task state."""
-        ...
-
-    def text(self, text: str) -> JsonDict:
-        """Return a text part."""
-        ...
-
-    def data(self, data: JsonDict) -> JsonDict:
-        """Return a data part."""
-        ...
-
-    def part(self, part: ArtifactPart) -> JsonDict:
-        """Return a part of an artifact."""
-        ...
-
-    def message(self, role: str, message_id: str, parts: list[JsonDict], ids: JsonDict) -> JsonDict:
-        """Return a Message; ``role`` is ``user`` or ``agent``."""
-        ...
-
-    def task(self, task: JsonDict) -> JsonDict:
-        """Return a Task, given the members that all versions have."""
-        ...
-
-    def status_update(self, ids: JsonDict, status: JsonDict, metadata: JsonDict | None, *, final: bool) -> JsonDict:
-        """Return a TaskStatusUpdateEvent as a stream item; ``ids`` holds taskId and contextId."""
-        ...
-
-    def artifact_update(self, event: JsonDict) -> JsonDict:
-        """Return a TaskArtifactUpdateEvent as a stream item, given its members."""
-        ...
 
 
 def encode_task(

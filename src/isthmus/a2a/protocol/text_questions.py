@@ -3,7 +3,6 @@
 import json
 from collections.abc import Sequence
 
-from isthmus.client import ACCEPTING_OPTIONS, ELICITATION, REFUSING_OPTIONS, offered_option
 from isthmus.development_tool import (
     CommandTrial,
     ConfirmationRequest,
@@ -15,6 +14,7 @@ from isthmus.development_tool import (
     ToolCallConfirmation,
 )
 from isthmus.forms.asked_question import ASK_USER
+from isthmus.questions import ACCEPTING_OPTIONS, ELICITATION, REFUSING_OPTIONS, offered_option
 from isthmus.text.visible import visible
 
 YES = frozenset(

@@ -19,8 +19,10 @@ def limited_days(engine: "Engine", caps: Caps, users: Callable[[], UserTable] | 
     """
 
     def limits_of(user: str) -> DayLimits:
+        if not user:
+            return DayLimits()  # Without a look at the file of users: each of the owner's turns comes here twice.
         known = UserTable() if users is None else users()
-        return known.limits_of_day(user, time.time(), caps) if user else DayLimits()
+        return known.limits_of_day(user, time.time(), caps)
 
     engine.spending.budgets.append(DayBudget(engine.day_use, limits_of))
     return engine.day_use

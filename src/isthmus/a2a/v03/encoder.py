@@ -2,7 +2,7 @@
 
 from typing_extensions import override
 
-from isthmus.a2a.protocol.task_encoder import Shape
+from isthmus.a2a.protocol.shape import Shape
 from isthmus.a2a.wire import JsonDict
 from isthmus.client import PushTarget
 from isthmus.events import ArtifactPart, TaskState

@@ -12,7 +12,7 @@ from typing import Any, cast
 from typing_extensions import override
 
 from isthmus.a2a.protocol.parameters import proto_names
-from isthmus.a2a.protocol.task_encoder import Shape
+from isthmus.a2a.protocol.shape import Shape
 from isthmus.a2a.protocol.vocabulary import V1_ROLES, V1_STATES
 from isthmus.a2a.v03.encoder import encode_push
 from isthmus.a2a.wire import JsonDict

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from typing_extensions import override
 
 from isthmus.a2a.protocol.operations import Operation
-from isthmus.a2a.protocol.task_encoder import Shape, encode_task
+from isthmus.a2a.protocol.shape import Shape
+from isthmus.a2a.protocol.task_encoder import encode_task
 from isthmus.a2a.v03.encoder import ShapeV03, encode_push
 from isthmus.a2a.v03.operations import SEND, STREAM, decode_operation
 from isthmus.a2a.v03.proto_json import ProtoShapeV03, encode_named_push

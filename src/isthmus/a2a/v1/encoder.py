@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from isthmus.a2a.protocol.errors import names_of
 from isthmus.a2a.protocol.jsonrpc import InvalidParamsError
-from isthmus.a2a.protocol.task_encoder import Shape
+from isthmus.a2a.protocol.shape import Shape
 from isthmus.a2a.protocol.vocabulary import V1_ROLES, V1_STATES
 from isthmus.a2a.wire import JsonDict
 from isthmus.client import PushTarget

@@ -7,7 +7,8 @@ from typing_extensions import override
 from isthmus.a2a.protocol.extension import URI, IncompatibleExtensionError
 from isthmus.a2a.protocol.jsonrpc import EXTENSION_REQUIRED, VERSION_NOT_SUPPORTED
 from isthmus.a2a.protocol.operations import Operation
-from isthmus.a2a.protocol.task_encoder import Shape, encode_task
+from isthmus.a2a.protocol.shape import Shape
+from isthmus.a2a.protocol.task_encoder import encode_task
 from isthmus.a2a.v1.encoder import ShapeV1, add_details, encode_push
 from isthmus.a2a.v1.operations import SEND, STREAM, decode_operation
 from isthmus.a2a.version_wire import VersionWire

@@ -18,12 +18,12 @@ from isthmus.acp.v1.client_requests import (
     UrlElicitation,
 )
 from isthmus.acp.v1.connection import ElicitationCapabilities
-from isthmus.client import ACCEPTING_OPTIONS, ELICITATION, offered_option
 from isthmus.development_tool import ConfirmationOption, ModifiedFileDetails, ToolCall, ToolCallConfirmation
 from isthmus.encoding.codec import from_json
 from isthmus.encoding.json_shapes import as_object, as_text, is_object
 from isthmus.forms.asked_question import question_in
 from isthmus.forms.requested_schema import REQUESTED_SCHEMA, requested_schema
+from isthmus.questions import ACCEPTING_OPTIONS, ELICITATION, offered_option
 from isthmus.record import record
 
 

@@ -123,7 +123,8 @@ class SessionOptions:
         if self.model:
             names = dict.fromkeys((self.model, *self.models))
             values = tuple(ConfigValue(name, name) for name in names)
-            options.append(SelectOption(MODEL, "Model", self.model, values, category=MODEL))
+            about = "Another model reads the conversation anew, without a prompt cache"
+            options.append(SelectOption(MODEL, "Model", self.model, values, about, MODEL))
         if self.effort:
             about = "How much the model thinks before it answers, if it thinks at all"
             options.append(SelectOption(EFFORT, "Effort", self.effort, self._efforts, about, "thought_level"))

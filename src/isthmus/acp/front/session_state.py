@@ -6,9 +6,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from isthmus.acp.v1.updates import SessionUpdate, UsageUpdate
-from isthmus.client import US_DOLLARS, AgentClient, CommandScope, Cost, SessionStatus, SessionStatusProvider
+from isthmus.client import AgentClient, CommandScope, SessionStatusProvider
 from isthmus.errors import IsthmusError
 from isthmus.internal_events import ModelReply
+from isthmus.session_status import US_DOLLARS, Cost, SessionStatus
 from isthmus.text.money import in_dollars
 
 log = logging.getLogger(__name__)

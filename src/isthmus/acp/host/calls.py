@@ -17,7 +17,6 @@ from isthmus.acp.host.limits import HostLimits
 from isthmus.acp.v1.client_requests import PermissionKind, PermissionOption
 from isthmus.acp.v1.content import EmbeddedResource, ResourceLink, TextBlock
 from isthmus.acp.v1.updates import AcpCallStatus, BlockContent, CallKind, DiffContent, ToolCallStarted, ToolCallState
-from isthmus.client import ELICITATION
 from isthmus.development_tool import (
     ConfirmationDetails,
     ConfirmationOption,
@@ -33,6 +32,7 @@ from isthmus.development_tool import (
 )
 from isthmus.encoding.codec import JsonObject
 from isthmus.encoding.json_text import encode
+from isthmus.questions import ELICITATION
 from isthmus.text.diff import unified_diff
 from isthmus.text.visible import with_ellipsis
 

@@ -61,9 +61,9 @@ class FormQuestion(AgentQuestion[ElicitationResponse]):
             "fields": [field.name for field in self._form.fields],
         }
         schema = requested_schema(self._form)
-        if not self.is_direct and len(json.dumps(schema)) <= LONGEST_SCHEMA:
+        if len(json.dumps(schema)) <= LONGEST_SCHEMA:
             about[REQUESTED_SCHEMA] = schema
-        return about
+        return {**about, "problem": self.problem} if self.problem else about
 
     @property
     def details(self) -> ConfirmationDetails:

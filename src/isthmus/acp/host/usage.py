@@ -8,11 +8,11 @@ from collections.abc import Iterator
 
 from isthmus.acp.v1.sessions import PromptResponse
 from isthmus.acp.v1.updates import UsageUpdate
-from isthmus.client import Cost
 from isthmus.encoding.codec import JsonObject
 from isthmus.encoding.json_shapes import as_list, as_object
 from isthmus.internal_events import ModelUsed
 from isthmus.record import record
+from isthmus.session_status import Cost
 
 MAXIMUM_TOKENS = 2**53
 """Limit of a number of tokens; larger ones do not count."""

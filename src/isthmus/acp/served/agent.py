@@ -33,13 +33,13 @@ from isthmus.agent.calls.suspended_calls import SuspendedCalls
 from isthmus.agent.session.interruption import begins_sentence
 from isthmus.agent.session.session import Session
 from isthmus.agent.session.turn import AgentTurn
-from isthmus.client import SessionStatus
 from isthmus.development_tool import AgentSettings, ErrorDetails, SlashCommand, ToolCallStatus
 from isthmus.encoding.codec import JsonObject
 from isthmus.errors import IsthmusError
 from isthmus.events import AgentEvent, AgentMessage, Prompt, StateChange, TaskState, ToolCallUpdate
 from isthmus.internal_events import AgentRecord
 from isthmus.record import record
+from isthmus.session_status import SessionStatus
 
 INTERRUPTED = "{} while this call ran; whether it had an effect is not known."
 LOST = (

@@ -207,7 +207,7 @@ class SessionInfoUpdate:
 
 @record
 class UsageUpdate:
-    """Tokens of the conversation, and of the model's window; ``cost`` is a :class:`~isthmus.client.Cost` as JSON.
+    """Tokens of the conversation, and of the model's window; ``cost`` is :class:`~isthmus.session_status.Cost` as JSON.
 
     It is the whole session's; None: not known.
     """

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Iterable
 from typing import Protocol
 
-from isthmus.agent.approval.policy import ServerToolGrant
+from isthmus.agent.approval.grants import ServerToolGrant
 from isthmus.development_tool import McpDetails
 from isthmus.errors import IsthmusError
 from isthmus.record import record

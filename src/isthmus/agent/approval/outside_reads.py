@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from isthmus.agent.approval.policy import CANCEL, PROCEED_ONCE
+from isthmus.agent.approval.grants import CANCEL, PROCEED_ONCE
 from isthmus.agent.session.open_call import OpenCall
 from isthmus.development_tool import ConfirmationOption, GenericDetails, ToolCall
 

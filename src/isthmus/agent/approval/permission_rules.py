@@ -13,7 +13,7 @@ from typing import Any, assert_never
 from urllib.parse import urlsplit
 
 from isthmus.agent.approval.command_paths import command_paths
-from isthmus.agent.approval.policy import SHELL_NAMES
+from isthmus.agent.approval.grants import SHELL_NAMES
 from isthmus.agent.approval.policy_rules import NamedTool, Ruling
 from isthmus.agent.approval.shell_command import ShellAnalysis, analyse
 from isthmus.encoding.json_shapes import as_list

@@ -1,20 +1,37 @@
 """The approval policy: decides whether a tool call runs, needs a user's answer, or is refused.
 
-A pure function of the call, the mode and earlier grants. Also contains the options that a question offers, and the
-grants of each option for the rest of the session. Not here: asking and running, see `isthmus.agent.calls`.
+A pure function of the call, the mode and earlier grants (:mod:`isthmus.agent.approval.grants`). Also contains the
+options that a question offers. Not here: asking and running, see `isthmus.agent.calls`.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from posixpath import join, normpath
 from typing import Any, TypeAlias
 
 from isthmus.agent.approval.free_options import changes_files
-from isthmus.agent.approval.shell_command import ShellAnalysis, SimpleCommand, analyse
-from isthmus.client import APPROVAL_REQUIRED
-from isthmus.development_tool import ConfirmationOption, McpDetails
+from isthmus.agent.approval.grants import (
+    CANCEL,
+    PROCEED_ALWAYS_AND_SAVE,
+    PROCEED_ALWAYS_COMMAND,
+    PROCEED_ALWAYS_PREFIX,
+    PROCEED_ALWAYS_SERVER,
+    PROCEED_ALWAYS_TOOL,
+    PROCEED_ONCE,
+    CommandGrant,
+    Grant,
+    PrefixGrant,
+    ServerGrant,
+    ServerToolGrant,
+    ToolGrant,
+    all_granted,
+    command_of,
+    missing_prefixes,
+)
+from isthmus.agent.approval.shell_command import ShellAnalysis, analyse
+from isthmus.development_tool import ConfirmationOption
+from isthmus.questions import APPROVAL_REQUIRED
 from isthmus.record import record
 from isthmus.sandbox.guarded_paths import effect_of
 from isthmus.tools.port.base import ToolKind
@@ -31,55 +48,6 @@ class ApprovalMode(StrEnum):
     """Read-only: every call with an effect is refused."""
     YOLO = "yolo"
     """Everything is allowed."""
-
-
-@record
-class ToolGrant:
-    """Permission to run a tool without a question."""
-
-    tool_name: str
-
-
-@record
-class PrefixGrant:
-    """Permission to run shell commands that begin with these words without a question.
-
-    It holds in ``folder``, an absolute path: in another one the same words may run another program. An empty path
-    stands for all folders.
-    """
-
-    prefix: tuple[str, ...]
-    folder: str = ""
-
-
-@record
-class CommandGrant:
-    """Permission to run exactly this command line in a folder, an absolute path, without a question."""
-
-    command: str
-    folder: str
-
-
-@record
-class ServerGrant:
-    """Permission to run every tool of an MCP server without a question."""
-
-    server_name: str
-
-
-@record
-class ServerToolGrant:
-    """Permission to run one tool of an MCP server without a question, whatever name the model knows it by.
-
-    ``version`` identifies its description and parameters: when they change, the user is asked again.
-    """
-
-    server_name: str
-    tool_name: str
-    version: str = ""
-
-
-Grant: TypeAlias = ToolGrant | PrefixGrant | CommandGrant | ServerGrant | ServerToolGrant
 
 
 @record
@@ -121,14 +89,6 @@ class Deny:
 
 Decision: TypeAlias = Allow | ApprovalRequired | Deny
 
-PROCEED_ONCE = "proceed_once"
-PROCEED_ALWAYS_TOOL = "proceed_always_tool"
-PROCEED_ALWAYS_SERVER = "proceed_always_server"
-PROCEED_ALWAYS_AND_SAVE = "proceed_always_and_save"
-PROCEED_ALWAYS_PREFIX = "proceed_always_prefix"
-PROCEED_ALWAYS_COMMAND = "proceed_always_command"
-CANCEL = "cancel"
-
 _ONCE = ConfirmationOption(PROCEED_ONCE, "Allow once")
 _REJECT = ConfirmationOption(CANCEL, "Reject", "Do not run it and tell the agent")
 
@@ -140,9 +100,6 @@ _COVERED_BY_COMMAND = "For the rest of this session, this command line runs in t
 
 KEPT_APPROVALS_NAME = "mcp-approvals.json"
 """Name of the file that holds the approvals for all sessions, in any folder."""
-
-SHELL_NAMES = ("run_shell_command", "ShellTool")
-"""The name of the shell, and its name in older allow-lists of Gemini CLI."""
 
 
 def decide(
@@ -179,14 +136,14 @@ def decide(
         return Allow()
     if server is not None and ServerGrant(server) in policy.grants and not is_guarded:
         return Allow()
-    command = _command(arguments) if kind is ToolKind.EXECUTE else ""
+    command = command_of(arguments) if kind is ToolKind.EXECUTE else ""
     if command and folder and CommandGrant(command, folder) in policy.grants:
         return Allow()
     analysis = analyse(command) if kind is ToolKind.EXECUTE else None
-    if analysis is not None and _all_granted(analysis, policy.grants, folder):
+    if analysis is not None and all_granted(analysis, policy.grants, folder):
         return Allow()
     if not policy.may_ask:
-        missing = _missing_prefixes(analysis, policy.grants, folder)
+        missing = missing_prefixes(analysis, policy.grants, folder)
         advice = (
             f"{tool_name} would edit a file that starts programs outside of the sandbox. That needs the user's"
             " permission each time, in every mode, and no user can be asked here, so it was not run."
@@ -264,113 +221,6 @@ def is_guarded(path: Path, context_files: Iterable[str] = ()) -> bool:
     ``context_files`` are additional names of files that instruct this agent.
     """
     return effect_of(path, (*context_files, KEPT_APPROVALS_NAME)) is not None
-
-
-def grants_of(
-    option_id: str,
-    tool_name: str,
-    kind: ToolKind,
-    arguments: Mapping[str, Any],
-    mcp: McpDetails | None = None,
-    version: str = "",
-    folder: str = "",
-) -> frozenset[Grant]:
-    """Return the grants of the answer ``option_id`` to a call's question; ``mcp`` names the server of the tool.
-
-    ``version`` identifies the tool's definition at the time of the question. It is empty in old journals, and for a
-    tool without versions. ``folder`` is the absolute path of the folder of a command; empty if it is not known, and
-    then no command is granted.
-    """
-    if mcp is not None:
-        # By the server's own name for the tool: the model's name may later belong to another server's tool.
-        always: dict[str, Grant] = {
-            PROCEED_ALWAYS_SERVER: ServerGrant(mcp.server_name),
-            PROCEED_ALWAYS_TOOL: ServerToolGrant(mcp.server_name, mcp.tool_name, version),
-            PROCEED_ALWAYS_AND_SAVE: ServerToolGrant(mcp.server_name, mcp.tool_name, version),
-        }
-        return frozenset({always[option_id]}) if option_id in always else frozenset()
-    if option_id == PROCEED_ALWAYS_TOOL:
-        return frozenset({ToolGrant(tool_name)})
-    if option_id == PROCEED_ALWAYS_PREFIX and kind is ToolKind.EXECUTE:
-        analysis = analyse(_command(arguments))
-        return frozenset() if analysis is None or not folder else frozenset(_prefix_grants(analysis, folder))
-    if option_id == PROCEED_ALWAYS_COMMAND and kind is ToolKind.EXECUTE and folder and (command := _command(arguments)):
-        return frozenset({CommandGrant(command, folder)})
-    return frozenset()
-
-
-def _prefix_grants(analysis: ShellAnalysis, folder: str) -> Iterator[PrefixGrant]:
-    """Yield the grants of all prefixes that a line offers, each for the folders in which its command runs."""
-    for command in analysis.commands if analysis.prefixes else ():
-        if command.is_wrapper:
-            continue
-        if command.is_free_of_folder:
-            yield PrefixGrant(command.prefix)
-        else:
-            yield from (PrefixGrant(command.prefix, place) for place in _places(command, folder) if place is not None)
-
-
-def _places(command: SimpleCommand, folder: str) -> Iterator[str | None]:
-    """Yield the absolute paths of the folders in which a command of a line may run; None for any."""
-    for place in command.folders:
-        yield None if place is None else normpath(join(folder, place))
-
-
-def grants_from_settings(entries: Iterable[str]) -> frozenset[Grant]:
-    """Return the grants of an allow-list such as ``["write_file", "run_shell_command(git status)"]``.
-
-    An entry of any other form grants nothing.
-    """
-    grants: set[Grant] = set()
-    for entry in entries:
-        name, bracket, rest = entry.strip().partition("(")
-        is_shell = name in SHELL_NAMES
-        words = tuple(rest.removesuffix(")").split())
-        if not bracket:
-            grants.add(ToolGrant(SHELL_NAMES[0] if is_shell else name))
-        elif is_shell and rest.endswith(")") and words:
-            grants.add(PrefixGrant(words))
-    return frozenset(grants)
-
-
-def _command(arguments: Mapping[str, Any]) -> str:
-    command = arguments.get("command")
-    return command if isinstance(command, str) else ""
-
-
-def _all_granted(analysis: ShellAnalysis, grants: Iterable[Grant], folder: str) -> bool:
-    given = [grant for grant in grants if isinstance(grant, PrefixGrant)]
-    return (
-        bool(analysis.commands)
-        and not analysis.writes_files
-        and not analysis.asked
-        and all(_is_granted(command, command.words, given, folder) for command in analysis.commands)
-    )
-
-
-def _is_granted(command: SimpleCommand, words: Sequence[str], given: Sequence[PrefixGrant], folder: str) -> bool:
-    """Return whether words of a command are covered in each folder in which it may run."""
-    if command.is_wrapper:
-        return True
-    covering = {grant.folder for grant in given if _begins(words, grant.prefix)}
-    if "" in covering or (covering and command.is_free_of_folder):
-        return True
-    return bool(folder) and all(place in covering for place in _places(command, folder))
-
-
-def _missing_prefixes(
-    analysis: ShellAnalysis | None, grants: Iterable[Grant], folder: str
-) -> tuple[tuple[str, ...], ...]:
-    """Return the prefixes that must be granted for a command to run; empty if no prefixes suffice."""
-    if analysis is None or analysis.writes_files or not analysis.prefixes:
-        return ()
-    given = [grant for grant in grants if isinstance(grant, PrefixGrant)]
-    missing = [each.prefix for each in analysis.commands if not _is_granted(each, each.prefix, given, folder)]
-    return tuple(dict.fromkeys(missing))
-
-
-def _begins(words: Sequence[str], prefix: Sequence[str]) -> bool:
-    return tuple(words[: len(prefix)]) == tuple(prefix)
 
 
 def _advice_to_allow(

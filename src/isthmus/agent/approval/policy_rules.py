@@ -15,7 +15,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from isthmus.agent.approval.policy import SHELL_NAMES, ApprovalMode
+from isthmus.agent.approval.grants import SHELL_NAMES
+from isthmus.agent.approval.policy import ApprovalMode
 from isthmus.agent.approval.shell_command import ShellAnalysis, analyse
 from isthmus.record import record
 from isthmus.settings.rules.rule_decision import RuleDecision

@@ -13,14 +13,15 @@ from typing import Any
 
 from isthmus.agent.approval.call_effect import effect_of
 from isthmus.agent.approval.command_paths import command_paths
+from isthmus.agent.approval.grants import CANCEL, PROCEED_ONCE
 from isthmus.agent.approval.outside_reads import PROCEED_ALWAYS_FOLDER
 from isthmus.agent.approval.permission_rules import paths_of
-from isthmus.agent.approval.policy import CANCEL, PROCEED_ONCE, ApprovalRequired, Deny, Policy
+from isthmus.agent.approval.policy import ApprovalRequired, Deny, Policy
 from isthmus.agent.approval.policy_rules import NamedTool
 from isthmus.agent.approval.shell_command import analyse
-from isthmus.client import APPROVAL_REQUIRED
 from isthmus.development_tool import ConfirmationOption, ToolCall
 from isthmus.files.private_files import is_private
+from isthmus.questions import APPROVAL_REQUIRED
 from isthmus.record import record
 from isthmus.tools.port.base import ToolKind
 from isthmus.tools.port.workspace import Workspace

@@ -11,8 +11,8 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from typing_extensions import override
 
+from isthmus.agent.approval.grants import SHELL_NAMES
 from isthmus.agent.approval.permission_rules import withheld
-from isthmus.agent.approval.policy import SHELL_NAMES
 from isthmus.agent.approval.policy_rules import NamedTool, exclusion
 from isthmus.agent.approval.shell_command import analyse
 from isthmus.development_tool import ConfirmationDetails

@@ -8,7 +8,8 @@ import re
 from dataclasses import replace
 from urllib.parse import urlsplit
 
-from isthmus.agent.approval.policy import ApprovalMode, Policy, grants_from_settings
+from isthmus.agent.approval.grants import grants_from_settings
+from isthmus.agent.approval.policy import ApprovalMode, Policy
 from isthmus.client import InvalidRequest
 from isthmus.development_tool import AgentSettings, McpServerSettings, decode_agent_settings
 from isthmus.encoding.codec import JsonObject

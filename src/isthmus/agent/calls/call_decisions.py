@@ -7,29 +7,31 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from isthmus.agent.approval.guarded_commands import changes_guarded_file
-from isthmus.agent.approval.kept_approvals import SessionApprovals
-from isthmus.agent.approval.permission_rules import access_of, may_permit
-from isthmus.agent.approval.policy import (
+from isthmus.agent.approval.grants import (
     CANCEL,
     PROCEED_ONCE,
-    Allow,
-    ApprovalMode,
-    ApprovalRequired,
-    AskedEachTime,
     CommandGrant,
-    Decision,
-    Deny,
     Grant,
-    Policy,
     PrefixGrant,
     ServerGrant,
     ServerToolGrant,
     ToolGrant,
+    grants_of,
+)
+from isthmus.agent.approval.guarded_commands import changes_guarded_file
+from isthmus.agent.approval.kept_approvals import SessionApprovals
+from isthmus.agent.approval.permission_rules import access_of, may_permit
+from isthmus.agent.approval.policy import (
+    Allow,
+    ApprovalMode,
+    ApprovalRequired,
+    AskedEachTime,
+    Decision,
+    Deny,
+    Policy,
     decide,
     decide_each_time,
     decide_question,
-    grants_of,
     is_always_refused,
     is_guarded,
 )

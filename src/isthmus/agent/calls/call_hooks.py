@@ -15,6 +15,7 @@ from isthmus.agent.approval.call_effect import effect_of
 from isthmus.agent.approval.policy import ApprovalRequired, AskedEachTime, Decision, Deny, Policy, decide_each_time
 from isthmus.agent.approval.restricted_tools import named_tool
 from isthmus.agent.calls.call_rules import server_of
+from isthmus.agent.calls.hooked_conversation import TurnConversation
 from isthmus.agent.hooks.dialects import GEMINI_NAMES, HookedCall, HookedPrompt, HookedResult, HookedSubagent
 from isthmus.agent.hooks.tool_hooks import HookPrograms, ToolHooks
 from isthmus.agent.hooks.verdicts import Verdict, strictest
@@ -41,6 +42,7 @@ class CallHooks:
         self._programs = programs
         self.tools = tools
         self.stopped: str | None = None
+        self._conversation = TurnConversation(turn)
 
     async def decide(
         self,
@@ -111,10 +113,18 @@ class CallHooks:
         await self._show(verdict)
         return verdict
 
-    def model(self, model: ChatModel, open_model: ModelSource | None, *, stops_loops: bool = False) -> ChatModel:
+    def model(
+        self,
+        model: ChatModel,
+        open_model: ModelSource | None,
+        *,
+        stops_loops: bool = False,
+        is_in_conversation: bool = False,
+    ) -> ChatModel:
         """Return a model whose requests and answers pass through the hooks; the same one if there are none for that.
 
         ``open_model`` opens another one that a hook names; ``stops_loops``: an answer that repeats itself is stopped.
+        ``is_in_conversation``: the requests are of the session's conversation, which keeps what hooks add.
         """
         hooks = self._hooks()
         if hooks is None or not any(hook.event in MODEL_EVENTS for hook in self.tools.hooks):
@@ -133,6 +143,7 @@ class CallHooks:
             show=self._show,
             open_model=opened,
             begin_watch=lambda: _begin_watch(stops_loops=stops_loops),
+            conversation=self._conversation if is_in_conversation else None,
         )
         return HookedModel(model, session)
 

@@ -28,7 +28,6 @@ from isthmus.agent.hooks.refusal import RefusedByHookError
 from isthmus.agent.resources import ModelSource
 from isthmus.agent.session.turn import AgentTurn
 from isthmus.checkpoints.base import CheckpointError, CheckpointFor, Checkpoints
-from isthmus.client import APPROVAL_REQUIRED, QUESTION_MARK
 from isthmus.development_tool import (
     ConfirmationRequest,
     ErrorDetails,
@@ -42,6 +41,7 @@ from isthmus.development_tool import (
 from isthmus.events import AgentEvent, ToolCallUpdate
 from isthmus.internal_events import Checkpoint, FilesSeen, ModelUsed, SeenText, ToolResultRecorded, ToolsLoaded
 from isthmus.models.port.base import Done, Finish, Message, ModelError, ModelRequest, Text, text_of
+from isthmus.questions import APPROVAL_REQUIRED, ASKED_IN, QUESTION_MARK
 from isthmus.text.visible import with_ellipsis
 from isthmus.tools.port.base import (
     Approved,
@@ -248,9 +248,8 @@ class CallExecution:
     def _question_call(self, call: ToolCall, asked: UserQuestion) -> ToolCall:
         mark = f"{call.tool_call_id}{QUESTION_MARK}"
         number = 1 + sum(call_id.startswith(mark) for call_id in self._session.calls)
-        return ToolCall(
-            f"{mark}{number}", ToolCallStatus.PENDING, asked.kind, asked.about, description=asked.description
-        )
+        about = {**asked.about, ASKED_IN: call.tool_name}
+        return ToolCall(f"{mark}{number}", ToolCallStatus.PENDING, asked.kind, about, description=asked.description)
 
     def _is_allowed(self, asked: UserQuestion) -> bool:
         """Return whether the mode or an earlier answer allows to put a prompt to the model."""

@@ -7,14 +7,14 @@ another process. The model does not see it.
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from isthmus.agent.approval.policy import CANCEL
+from isthmus.agent.approval.grants import CANCEL
 from isthmus.agent.calls.events import CANCELLED_CATEGORY
 from isthmus.agent.session.open_call import OpenCall
 from isthmus.agent.session.session import Session
-from isthmus.client import QUESTION_MARK
 from isthmus.development_tool import ErrorDetails, ToolCall, ToolCallConfirmation, ToolCallStatus, ToolOutput
 from isthmus.events import AgentEvent, ToolCallUpdate
 from isthmus.internal_events import ToolResultRecorded
+from isthmus.questions import QUESTION_MARK
 
 ANSWERED_ELSEWHERE = "It is not asked any more: it was answered in the subagent's own task, or that has ended"
 """Reason of a question that ends without an answer here."""

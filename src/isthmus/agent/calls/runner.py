@@ -8,24 +8,12 @@ run a second time but not a third, since it may be the reason why the work broke
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from functools import partial
-from pathlib import Path
 from typing import assert_never
 
+from isthmus.agent.approval.grants import CANCEL, PROCEED_ALWAYS_AND_SAVE
 from isthmus.agent.approval.kept_approvals import SessionApprovals
-from isthmus.agent.approval.outside_reads import allowed_reads, details_of, options_of
-from isthmus.agent.approval.policy import (
-    CANCEL,
-    DENIED,
-    PROCEED_ALWAYS_AND_SAVE,
-    Allow,
-    ApprovalMode,
-    ApprovalRequired,
-    AskedEachTime,
-    Decision,
-    Deny,
-)
-from isthmus.agent.approval.requested_file import is_requested
+from isthmus.agent.approval.outside_reads import details_of
+from isthmus.agent.approval.policy import DENIED, Allow, ApprovalRequired, AskedEachTime, Decision, Deny
 from isthmus.agent.calls.call_decisions import CallDecisions
 from isthmus.agent.calls.call_hooks import CallHooks
 from isthmus.agent.calls.events import (
@@ -40,44 +28,35 @@ from isthmus.agent.calls.events import (
     result_of,
     second_interruption_events,
 )
-from isthmus.agent.calls.execution import BeforeEdit, CallExecution
+from isthmus.agent.calls.execution import CallExecution
+from isthmus.agent.calls.ready_calls import ReadyCall, ReadyCalls
+from isthmus.agent.calls.services import NO_SERVICES, CallServices
 from isthmus.agent.calls.suspended_calls import SuspendedCalls
 from isthmus.agent.calls.trying import is_harmless, options_for, without_trial
-from isthmus.agent.calls.web_search import search_web
 from isthmus.agent.calls.withheld_tools import WithheldTools
-from isthmus.agent.hooks.tool_hooks import HookPrograms
 from isthmus.agent.hooks.verdicts import Verdict
 from isthmus.agent.options import AgentOptions
-from isthmus.agent.resources import ModelSource
-from isthmus.agent.session.known_files import OverwriteRefusal
 from isthmus.agent.session.open_call import OpenCall
 from isthmus.agent.session.turn import AgentTurn
-from isthmus.checkpoints.base import Checkpoints
-from isthmus.client import LOOP_QUESTION
 from isthmus.development_tool import (
-    ConfirmationDetails,
     ConfirmationRequest,
     ErrorDetails,
     FileDiff,
     GenericDetails,
     McpDetails,
-    ToolCall,
     ToolCallStatus,
 )
 from isthmus.events import TaskState, ToolCallUpdate
 from isthmus.internal_events import FilesSeen, ToolResultRecorded
 from isthmus.models.port.base import ChatModel
-from isthmus.record import record
+from isthmus.questions import LOOP_QUESTION
 from isthmus.settings.rules.rule_decision import RuleDecision
 from isthmus.tools.port.base import (
     Approved,
     AskingTool,
     DelegatingTool,
     FollowingTool,
-    OutsideReader,
-    OverwritingTool,
     Tool,
-    ToolContext,
     ToolKind,
     version_of,
 )
@@ -93,41 +72,6 @@ _UNANSWERED = (
 )
 MAXIMUM_READS = 2
 """Maximum number of runs of a call without an effect during which the process ends."""
-
-
-@record
-class _Ready:
-    """A call that is ready for a decision, with its tool and its proposal."""
-
-    tool: Tool
-    context: ToolContext
-    proposal: ConfirmationDetails | None
-    announced: ToolCall
-    version: str | None = None
-    """The version of the tool that proposed it; None if unknown."""
-
-
-@record
-class CallServices:
-    """Services that calls use besides their tools.
-
-    Attributes:
-        checkpoints: stores files before an edit; None to edit without.
-        suspended: keeps calls that ask a question while they run; None for calls that cannot.
-        open_model: opens the model for calls that ask one.
-        before_edit: called with each file that is about to be edited.
-        hook_programs: runs the hooks of the settings; None to run none.
-    """
-
-    checkpoints: Checkpoints | None = None
-    suspended: SuspendedCalls | None = None
-    open_model: ModelSource | None = None
-    before_edit: BeforeEdit | None = None
-    hook_programs: HookPrograms | None = None
-
-
-NO_SERVICES = CallServices()
-"""No services: calls edit without checkpoints, and no hooks run."""
 
 
 class CallRunner:
@@ -164,6 +108,7 @@ class CallRunner:
         self._decisions = CallDecisions(
             session, options, tools, is_permitted=is_permitted, asked_each_time=asked_each_time
         )
+        self._ready = ReadyCalls(session, options, self._decisions, services.open_model)
         self._execution = CallExecution(
             turn,
             self._decisions.policy,
@@ -196,7 +141,8 @@ class CallRunner:
 
     def hooked(self, model: ChatModel) -> ChatModel:
         """Return a model whose requests pass through the hooks of the settings; the same one if there are none."""
-        return self._hooks.model(model, self._open_model, stops_loops=self._options.stops_loops)
+        stops_loops = self._options.stops_loops
+        return self._hooks.model(model, self._open_model, stops_loops=stops_loops, is_in_conversation=True)
 
     def renew(self, tools: ToolSet, approvals: SessionApprovals | None) -> None:
         """Use these tools for the calls of the next model message."""
@@ -250,7 +196,7 @@ class CallRunner:
                 await self._execution.resume(call.tool_call_id)
                 return
             if tool is not None and isinstance(tool, DelegatingTool):
-                await self._execution.go_on(call, tool, self._context(item))
+                await self._execution.go_on(call, tool, self._ready.context(item))
                 return
             await emit(*lost_questions(self._session, call.tool_call_id, self._turn.broken_off))
             if tool is None or tool.kind is not ToolKind.READ:
@@ -264,10 +210,10 @@ class CallRunner:
                 *refusal_events(announced_call(item, ""), call_problem(item, self._tools, self._offered_names()))
             )
             return
-        if (decision := self._on_outside_read(item, tool)) is not None:
+        if (decision := self._ready.outside_read(item, tool)) is not None:
             path, decision = decision
-            announced = announced_call(item, _description(tool, item))
-            ready = _Ready(tool, self._context(item), details_of(path), announced, version_of(tool))
+            announced = self._ready.described(item, tool)
+            ready = ReadyCall(tool, self._ready.context(item), details_of(path), announced, version_of(tool))
             await self._carry_out(ready, await self._after_hooks(ready, decision))
             return
         is_again = item.request.id in self._reopened or (call is not None and call.status is ToolCallStatus.EXECUTING)
@@ -279,9 +225,9 @@ class CallRunner:
         if blocked and isinstance(tool, FollowingTool) and tool.waits_for_earlier(item.request.arguments):
             return
         try:
-            ready = await self._propose(item, tool)
+            ready = await self._ready.propose(item, tool)
         except ToolFailure as failure:
-            await emit(*failure_events(announced_call(item, _description(tool, item)), failure, self._session.user))
+            await emit(*failure_events(self._ready.described(item, tool), failure, self._session.user))
             return
         if isinstance(ready.proposal, FileDiff) and ready.proposal.file_path in asked_paths:
             return  # Proposed once the earlier edit of this file is decided, based on its outcome.
@@ -296,7 +242,7 @@ class CallRunner:
             after_hooks = Allow() if is_harmless(ready.proposal) else decision
         await self._carry_out(ready, after_hooks)
 
-    async def _tried(self, ready: _Ready) -> _Ready:
+    async def _tried(self, ready: ReadyCall) -> ReadyCall:
         """Return a call with what it did in a trial, which has no effect."""
         if not isinstance(ready.tool, TryingTool):
             return ready
@@ -306,7 +252,7 @@ class CallRunner:
 
     async def _read_again(self, item: OpenCall, tool: Tool) -> None:
         """Run again, after noting it, a call without an effect that was open when the previous process ended."""
-        announced = announced_call(item, _description(tool, item))
+        announced = self._ready.described(item, tool)
         self._reopened.discard(item.request.id)
         if item.announcements >= MAXIMUM_READS:
             await self._turn.emit(*second_interruption_events(announced, self._turn.broken_off))
@@ -318,7 +264,7 @@ class CallRunner:
         executing = replace(announced, status=ToolCallStatus.EXECUTING)
         await self._turn.emit(ToolCallUpdate(announced), ToolCallUpdate(executing))
         try:
-            ready = await self._propose(item, tool)
+            ready = await self._ready.propose(item, tool)
         except ToolFailure as failure:
             await self._turn.emit(*failure_events(executing, failure, self._session.user))
             return
@@ -330,17 +276,20 @@ class CallRunner:
         approved = Approved(ready.proposal, version=ready.version)
         await self._execution.begin(executing, ready.tool, ready.context, approved)
 
-    async def _after_hooks(self, ready: _Ready, decision: Decision) -> Decision:
+    async def _after_hooks(self, ready: ReadyCall, decision: Decision) -> Decision:
         """Return the decision on a call after its hooks; once one of them has ended the work, nothing else runs."""
         if self.stopped is not None:
             return Deny(f"Not run: a hook stopped the work: {self.stopped}")
         return await self._hooks.decide(ready.tool, ready.announced, ready.proposal, self._decisions.policy, decision)
 
-    async def _carry_out(self, ready: _Ready, decision: Decision) -> None:
+    async def _carry_out(self, ready: ReadyCall, decision: Decision) -> None:
         match decision:
             case ApprovalRequired(options):
                 generic = GenericDetails(ready.announced.description or f"Run {ready.tool.name}")
                 request = ConfirmationRequest.of(options_for(options, ready.proposal), ready.proposal or generic)
+                if isinstance(ready.tool, AskingTool):
+                    words = ready.tool.words_option(ready.announced.input_parameters)
+                    request = replace(request, words_option=words)
                 asking = replace(ready.announced, confirmation_request=request)
                 await self._turn.emit(ToolCallUpdate(asking, ready.version or None))
             case Deny(reason, category):
@@ -354,24 +303,15 @@ class CallRunner:
             case _:
                 assert_never(decision)
 
-    async def _is_refused(self, ready: _Ready) -> bool:
+    async def _is_refused(self, ready: ReadyCall) -> bool:
         """Refuse an edit that no user has answered, if the model has not read what it replaces."""
-        if (refusal := self._overwrite_refusal(ready)) is None:
+        refusal = None if self._is_permitted else self._ready.overwrite_refusal(ready)
+        if refusal is None:
             return False
         error = ErrorDetails(refusal.message, refusal.category)
         shown = () if refusal.shown is None else (FilesSeen((refusal.shown,)),)
         await self._turn.emit(*shown, *refusal_events(ready.announced, error, refusal.for_model))
         return True
-
-    def _overwrite_refusal(self, ready: _Ready) -> OverwriteRefusal | None:
-        change, tool, session = ready.proposal, ready.tool, self._session
-        if not isinstance(change, FileDiff) or not isinstance(tool, OverwritingTool):
-            return None
-        if self._is_permitted or is_requested(session, change.file_path):
-            return None
-        shown = ready.context.workspace.relative(Path(change.file_path))
-        overwriting = tool.overwriting(ready.announced.input_parameters)
-        return session.conversation.known_files.refusal(change, shown, overwriting, session.messages)
 
     async def _settle_asked(self, item: OpenCall, tool: Tool | None) -> None:
         """Run a call that was announced with a question, once it is answered or another answer covers it."""
@@ -381,7 +321,7 @@ class CallRunner:
         if confirmation is not None and confirmation.selected_option_id == CANCEL:
             shown, result = _REJECTED if not isinstance(tool, AskingTool) else _UNANSWERED
             if isinstance(tool, TryingTool) and item.proposal is not None:
-                await tool.discard(item.proposal, self._context(item))
+                await tool.discard(item.proposal, self._ready.context(item))
             await self._turn.emit(
                 ToolCallUpdate(cancelled_call(call, shown)),
                 ToolResultRecorded(call.tool_call_id, result, is_error=True),
@@ -392,7 +332,7 @@ class CallRunner:
             await self._turn.emit(*refusal_events(at_rest, call_problem(item, self._tools, self._offered_names())))
             return
         if confirmation is None and (
-            self._on_outside_read(item, tool) is not None
+            self._ready.outside_read(item, tool) is not None
             or not isinstance(self._decisions.decide(item, tool, item.proposal), Allow)
         ):
             return
@@ -414,54 +354,10 @@ class CallRunner:
             proposal = without_trial(proposal)
         approved = Approved(proposal, content, version, chosen)
         at_rest = replace(call, confirmation_request=None)
-        if confirmation is None and await self._is_refused(_Ready(tool, self._context(item), proposal, at_rest)):
+        context = self._ready.context(item)
+        if confirmation is None and await self._is_refused(ReadyCall(tool, context, proposal, at_rest)):
             return
-        await self._execution.begin(at_rest, tool, self._context(item), approved)
-
-    def _on_outside_read(self, item: OpenCall, tool: Tool) -> tuple[Path, ApprovalRequired] | None:
-        """Return the file outside the workspace that a call may only read if the user allows it, and the question."""
-        session, policy = self._session, self._decisions.policy
-        if not isinstance(tool, OutsideReader) or item.confirmation is not None:
-            return None
-        if session.user or not self._options.may_include_folders or not policy.may_ask:
-            return None  # A server's users must not choose what of its machine they read.
-        if policy.mode is ApprovalMode.YOLO:
-            return None  # It never asks.
-        ruling = self._decisions.ruling(item, tool, None)
-        if ruling is not None and ruling.decision is RuleDecision.DENY:
-            return None
-        path = tool.outside(item.request.arguments, self._context(item))
-        return None if path is None else (path, ApprovalRequired(options_of(path)))
-
-    async def _propose(self, item: OpenCall, tool: Tool) -> _Ready:
-        context = self._context(item)
-        arguments = item.request.arguments
-        proposal = await tool.propose(arguments, context)
-        return _Ready(tool, context, proposal, announced_call(item, tool.describe(arguments)), version_of(tool))
-
-    def _context(self, item: OpenCall) -> ToolContext:
-        session = self._session
-        return ToolContext(
-            self._options.workspace_of(
-                Path(session.workspace), session.user, session.choices.added_folders, self._decisions.access(item)
-            ),
-            item.request.id,
-            self._options.output_folder / self._session.task_id,
-            self._options.environment_of(self._session.user),
-            (*self._tools.readable_folders, *allowed_reads(session.answered, item)),
-            self._session.key,
-            partial(search_web, self._open_model, (session.choices.model, *self._options.fallback_models))
-            if self._open_model is not None
-            else None,
-        )
-
-
-def _description(tool: Tool, item: OpenCall) -> str:
-    """Return the description of a call that cannot be made; empty if its arguments are invalid."""
-    try:
-        return tool.describe(item.request.arguments)
-    except ToolFailure:
-        return ""
+        await self._execution.begin(at_rest, tool, context, approved)
 
 
 def _asks(tools: ToolSet, item: OpenCall) -> bool:

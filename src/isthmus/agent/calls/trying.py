@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from isthmus.agent.approval.policy import PROCEED_ONCE
+from isthmus.agent.approval.grants import PROCEED_ONCE
 from isthmus.development_tool import ConfirmationDetails, ConfirmationOption, ExecuteDetails
 
 _APPLY = "Allow these changes"

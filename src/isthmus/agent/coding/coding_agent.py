@@ -24,12 +24,12 @@ from isthmus.agent.references.reading import complete_references
 from isthmus.agent.resources import AgentResources
 from isthmus.agent.session.session import ReadSession, Session
 from isthmus.agent.session.turn import AgentTurn
-from isthmus.client import SessionStatus
 from isthmus.development_tool import AgentSettings, SlashCommand
 from isthmus.events import RetryNotice, StateChange, TaskState
 from isthmus.models.port.base import (
     ModelError,
 )
+from isthmus.session_status import SessionStatus
 from isthmus.slash_commands.tree import Completion
 from isthmus.tools.port.failure import ToolFailure
 from isthmus.tools.port.tool_set import ToolScope, ToolSet

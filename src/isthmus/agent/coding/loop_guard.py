@@ -7,11 +7,10 @@ durable and any client can answer it.
 import uuid
 from dataclasses import replace
 
-from isthmus.agent.approval.policy import CANCEL, PROCEED_ONCE
+from isthmus.agent.approval.grants import CANCEL, PROCEED_ONCE
 from isthmus.agent.calls.events import cancelled_call
 from isthmus.agent.session.open_call import OpenCall
 from isthmus.agent.session.turn import AgentTurn
-from isthmus.client import LOOP_QUESTION
 from isthmus.development_tool import (
     AgentThought,
     ConfirmationOption,
@@ -23,6 +22,7 @@ from isthmus.development_tool import (
 )
 from isthmus.events import StateChange, TaskState, Thought, ToolCallUpdate
 from isthmus.internal_events import LoopNotice, ToolResultRecorded
+from isthmus.questions import LOOP_QUESTION
 
 LOOP = "loop"
 """Reason of a task that ended because the model repeated itself."""

@@ -15,13 +15,14 @@ from isthmus.agent.memory.instructions import Instructions
 from isthmus.agent.memory.memory import Memory
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.resources import AgentResources
-from isthmus.agent.session.prompt_prefix import spec_to_json
+from isthmus.agent.session.next_request import next_request
+from isthmus.agent.session.prompt_prefix import KnownSpecs
 from isthmus.agent.session.session import Session
 from isthmus.agent.session.turn import AgentTurn
 from isthmus.agent.system_prompt import PromptVariant, prompt_sections
 from isthmus.agent.tool_search.loading import ToolLoading
 from isthmus.internal_events import PromptBegun, PromptSection
-from isthmus.models.port.base import ChatModel, Effort, FreeForm, ModelRequest, ToolSpec, key_of
+from isthmus.models.port.base import ChatModel, FreeForm, ModelRequest, ToolSpec, key_of
 from isthmus.models.port.edit_tools import EditTools, edit_tools_of
 from isthmus.runtime.brief_work import briefly
 from isthmus.tools.port.base import Tool, full_parameters_of, is_free_form, is_search_tool
@@ -36,6 +37,7 @@ class ModelRequests:
         self._options = options
         self._memory = memory
         self._withheld = WithheldNotice()
+        self._known_specs = KnownSpecs()
         self.windows = LearnedWindows()
         """The context windows that the agent's sessions have learnt."""
 
@@ -73,20 +75,12 @@ class ModelRequests:
             _spec(tool, edits) for tool in loading.sent(loaded) if _suits(tool, model, edits) and calls.is_offered(tool)
         ]
         if not is_begun:
-            await turn.emit(PromptBegun(key, sections, tuple(map(spec_to_json, tools))))
+            await turn.emit(PromptBegun(key, sections, self._known_specs.as_json(tools)))
         if (change := prompt_change(session.prefixes[key], sections, tools, names_of_tools)) is not None:
             await turn.emit(change)
         prefix = session.prefixes[key]
         calls.name_offered(list(prefix.known_tools))
-        return ModelRequest(
-            system=prefix.system,
-            messages=tuple(session.messages),
-            effort=Effort(session.choices.effort) if session.choices.effort is not None else self._options.effort,
-            tools=prefix.tools,
-            conversation=session.key,
-            is_interactive=policy.may_ask and session.subagent is None,
-            refused=session.refused_media.get(key, frozenset()),
-        )
+        return next_request(session, model, self._options.effort, may_ask=policy.may_ask)
 
     async def _sections(
         self, scope: ToolScope, session: Session, loading: ToolLoading, variant: PromptVariant

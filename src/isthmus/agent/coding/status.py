@@ -9,8 +9,8 @@ from isthmus.agent.context.windows import window_of
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.resources import AgentResources
 from isthmus.agent.session.session import Session
-from isthmus.client import US_DOLLARS, Cost, SessionStatus
 from isthmus.models.port.base import DEFAULT_EFFORT, Effort, ModelError, nearest_effort
+from isthmus.session_status import US_DOLLARS, Cost, SessionStatus
 from isthmus.task_view import total_usage, unpriced_models
 from isthmus.text.money import in_dollars
 

@@ -9,12 +9,14 @@ from functools import partial
 
 from isthmus.agent.approval.policy_rules import rules_for
 from isthmus.agent.calls.model_reply import RepeatedTextError, ReplyStream
-from isthmus.agent.calls.runner import CallRunner, CallServices
+from isthmus.agent.calls.runner import CallRunner
+from isthmus.agent.calls.services import CallServices
 from isthmus.agent.calls.suspended_calls import SuspendedCalls
 from isthmus.agent.coding.fallback import FallbackModels
 from isthmus.agent.coding.loop_guard import LoopGuard
 from isthmus.agent.coding.model_requests import ModelRequests
 from isthmus.agent.context.keeper import ContextKeeper
+from isthmus.agent.context.switch_price import effort_price, switch_price
 from isthmus.agent.context.windows import window_of
 from isthmus.agent.environment import has_environment
 from isthmus.agent.hooks.refusal import STOPPED_BY_HOOK
@@ -28,7 +30,8 @@ from isthmus.agent.session.size import say_if_unknown
 from isthmus.agent.session.turn import AgentTurn
 from isthmus.agent.subagents.child_tools import child_tools
 from isthmus.agent.tool_search.loading import SearchOptions, ToolLoading
-from isthmus.events import StateChange, TaskState
+from isthmus.development_tool import AgentThought
+from isthmus.events import StateChange, TaskState, Thought
 from isthmus.internal_events import HOOK_CONTEXT, HOOK_NOTE, LIMIT_NOTE, ContextNote, EnvironmentContext, ToolsLoaded
 from isthmus.models.port.base import ChatModel, ModelError, ModelErrorKind, ModelRequest, text_of
 from isthmus.tools.port.tool_set import ToolScope, ToolSet
@@ -218,6 +221,7 @@ class TaskWork:
     async def _ask_model(self) -> StateChange | None:
         """Emit the next message of the first model that is not overloaded; return the end of the turn if that is it."""
         reply = ReplyStream(self._turn, stops_loops=self._options.stops_loops)
+        await self._say_price_of_switch()
         while True:
             model = await self._models.present(self._session.choices.model)
             is_priced = model.capabilities.costs is not None
@@ -227,6 +231,22 @@ class TaskWork:
                 return await self._ask(self._calls.hooked(model), reply)
             except ModelError as error:
                 await self._turn.emit(await self._models.after(model, error))
+
+    async def _say_price_of_switch(self) -> None:
+        """Say what it costs that a client has chosen another model or effort with its message."""
+        session = self._session
+        if (before := session.choices.unsaid) is None or not session.conversation.measured_messages:
+            return
+        open_model = self._resources.open_model
+        try:
+            present, chosen = await open_model(before[0]), await open_model(session.choices.model)
+        except ModelError:
+            return  # The request says it, if the chosen one is the reason.
+        price = switch_price(session, present, chosen) or effort_price(
+            session, chosen, before[1], session.choices.effort, self._options.effort
+        )
+        if price is not None:
+            await self._turn.emit(Thought(AgentThought("Price of the switch", price.text)))
 
     async def _ask(self, model: ChatModel, reply: ReplyStream) -> StateChange | None:
         """Emit the model's next message, after compacting the conversation if necessary.

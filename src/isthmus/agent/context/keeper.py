@@ -6,9 +6,9 @@ One keeper serves one turn.
 from isthmus.agent.context.compaction import WORTH_SHARE, NotCompactedError, compact
 from isthmus.agent.context.windows import LearnedWindows, learnt_window, window_of
 from isthmus.agent.session.compacted_sizes import FULL_SHARE, goes_in_circles, has_grown
-from isthmus.agent.session.pruning import planned_pruning
-from isthmus.agent.session.session import Session
-from isthmus.agent.session.size import context_window, estimate_tokens, messages_tokens, tool_tokens
+from isthmus.agent.session.next_request import request_tokens
+from isthmus.agent.session.pruning import PruningPlan, planned_pruning
+from isthmus.agent.session.size import context_window, messages_tokens
 from isthmus.agent.session.turn import AgentTurn
 from isthmus.internal_events import ResultsPruned
 from isthmus.models.port.base import WAITED_FOR, ChatModel, ModelError, ModelErrorKind, ModelRequest
@@ -32,9 +32,10 @@ class ContextKeeper:
     async def before(self, model: ChatModel, request: ModelRequest) -> None:
         """Make room if ``request``, the next one, would fill more than its share of the model's context window.
 
-        Old tool results are removed first, which costs nothing; if that is not enough, the older part is compacted.
-        If compaction fails, or leads nowhere, the conversation stays as it is. The provider decides whether it is too
-        long, if it has not said so before.
+        Old tool results are removed if that is enough; otherwise the older part is compacted. The request for its
+        summary begins with the conversation as the provider has cached it, so nothing is removed before. If compaction
+        fails, or leads nowhere, only old results go. The provider decides whether the conversation is too long, if it
+        has not said so before.
 
         Raises:
             ModelError: the model cannot be reached, or is busy, also after all waits; or the conversation is longer
@@ -52,18 +53,21 @@ class ContextKeeper:
         now = messages_tokens(session.messages)
         if tokens <= window * FULL_SHARE and not has_grown(session.conversation.compactions, now, window):
             return  # It was just compacted, and is as short as it can be.
-        tokens = await self._prune(tokens, window)
-        if tokens <= window * self._share:
+        pruning = planned_pruning(session.messages, window * self._share)
+        if pruning is not None and tokens - pruning.freed_tokens <= window * self._share:
+            await self._prune(pruning)
             return
         if not goes_in_circles(session.conversation.compactions, window):
             try:
-                await compact(self._turn, model, window, is_worth_it=WORTH_SHARE)
+                await compact(self._turn, model, window, request, is_worth_it=WORTH_SHARE)
                 return
             except NotCompactedError:
                 pass
             except ModelError as error:
                 if error.kind in WAITED_FOR:
                     raise  # It was waited for; the next request would wait as long again.
+        if pruning is not None:
+            tokens -= await self._prune(pruning)
         self._failed_at = tokens
         self._check(model, tokens, window)
 
@@ -80,8 +84,8 @@ class ContextKeeper:
         if error.size is not None and (learnt := learnt_window(error.size, tokens)) is not None:
             await self._windows.learn(self._turn, model, learnt)
         window = window_of(session, model)
-        left = await self._prune(tokens, window)
-        if left < tokens and left <= window * self._share:
+        pruning = planned_pruning(session.messages, window * self._share)
+        if pruning is not None and tokens - await self._prune(pruning) <= window * self._share:
             return
         if goes_in_circles(session.conversation.compactions, window):
             raise still_too_long(
@@ -92,13 +96,10 @@ class ContextKeeper:
         except (NotCompactedError, ModelError) as reason:
             raise still_too_long(error, str(reason)) from error
 
-    async def _prune(self, tokens: int, window: int) -> int:
-        """Remove old tool results if that frees enough, and return the tokens that are left."""
-        plan = planned_pruning(self._turn.session.messages, window * self._share)
-        if plan is None:
-            return tokens
+    async def _prune(self, plan: PruningPlan) -> int:
+        """Remove old tool results, and return the number of tokens that this frees."""
         await self._turn.emit(ResultsPruned(plan.count, plan.freed_tokens))
-        return tokens - plan.freed_tokens
+        return plan.freed_tokens
 
     def _check(self, model: ChatModel, tokens: int, window: int) -> None:
         """Check that a conversation that cannot be made shorter may be sent.
@@ -121,14 +122,3 @@ def still_too_long(error: ModelError, reason: str) -> ModelError:
     """Return the error of a conversation that is too long and cannot be made shorter."""
     advice = "Start a new session, or ask for less at a time."
     return ModelError(error.kind, f"{error} It could not be made short enough: {reason} {advice}", status=error.status)
-
-
-def request_tokens(session: Session, request: ModelRequest) -> int:
-    """Return the tokens of the session's next request: those measured for the last one, plus an estimate of the rest.
-
-    If nothing was measured since the last compaction, everything is estimated, including the prompt and the tools.
-    """
-    if (measured := session.conversation.tokens) is not None:
-        return measured
-    tools = sum(tool_tokens(tool.name, tool.description, tool.parameters) for tool in request.tools)
-    return estimate_tokens(request.system) + tools + messages_tokens(session.messages)

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 from typing_extensions import override
 
@@ -20,6 +20,8 @@ from isthmus.agent.hooks.model_forms import (
     request_form,
     response_form,
     response_text,
+    with_additions,
+    with_texts,
 )
 from isthmus.agent.hooks.refusal import STOPPED_BY_HOOK, RefusedByHookError
 from isthmus.agent.hooks.tool_hooks import ToolHooks
@@ -50,6 +52,18 @@ from isthmus.record import record
 from isthmus.settings.rules.hooks import Hook, HookEvent
 
 
+class HookedConversation(Protocol):
+    """The conversation of a session, which hooks may add to, and whose requests they may change."""
+
+    async def tell(self, text: str) -> None:
+        """Keep a text in the conversation, behind the user's last message."""
+        ...
+
+    async def sent(self, model: ChatModel, original: ModelRequest, request: ModelRequest) -> None:
+        """Note a request, as it was without the hooks and as it is sent."""
+        ...
+
+
 @record
 class HookedSession:
     """The session whose model has hooks.
@@ -61,6 +75,7 @@ class HookedSession:
         show: shows the user what hooks say.
         open_model: opens the model that a hook names, or raises ModelError.
         begin_watch: returns a new watcher of a text, which gets its pieces and raises when the text is to end.
+        conversation: its conversation; None for requests beside one, such as summaries.
     """
 
     hooks: ToolHooks
@@ -69,6 +84,7 @@ class HookedSession:
     show: Callable[[Verdict], Awaitable[None]]
     open_model: Callable[[str], Awaitable[ChatModel]]
     begin_watch: Callable[[], Callable[[str], None]]
+    conversation: "HookedConversation | None" = None
 
 
 class HookedModel(ChatModel):
@@ -119,7 +135,13 @@ class HookedModel(ChatModel):
         selection = await self._select(passed)
         sent = passed.request
         if selection is not None:
+            told = selection.told(sent, self._session.names)
             sent = selection.applied(sent, self._session.names)
+            if told is not None and sent.messages and sent.messages[-1].role == "user":
+                sent = replace(sent, messages=with_texts(sent.messages, (told,)))
+                await self._tell(told)
+        if self._session.conversation is not None:
+            await self._session.conversation.sent(self._model, request, sent)
         answer = self._judged(sent) if self._session.hooks.of(HookEvent.AFTER_MODEL) else self._model.stream(sent)
         async with aclosing(answer) as items:
             async for item in items:
@@ -135,6 +157,7 @@ class HookedModel(ChatModel):
         """
         answer: str | None = None
         said: list[Verdict] = []
+        told: list[str] = []
         for hook in self._session.hooks.of(HookEvent.BEFORE_MODEL):
             verdict, specific = await self._run(hook, {"llm_request": request_form(named)})
             try:
@@ -153,10 +176,20 @@ class HookedModel(ChatModel):
             elif changed != named and hook.is_project:
                 verdict = _of_project(verdict, hook, "changes the request")
             else:
-                named = changed
+                named, added = with_additions(named, changed)
+                told += added
             said.append(verdict)
         await self._settle(said, "the request to the model")
-        return named if answer is None else answer
+        if answer is not None:
+            return answer
+        for text in told:
+            await self._tell(text)
+        return named
+
+    async def _tell(self, text: str) -> None:
+        """Keep what was added to a request in the conversation, so that the next request begins as this one."""
+        if self._session.conversation is not None:
+            await self._session.conversation.tell(text)
 
     async def _select(self, named: NamedRequest) -> ToolSelection | None:
         """Return the tools that the hooks leave; None if none of them says anything about it."""

@@ -4,7 +4,7 @@ The form has only text: calls, results and media are not in it, and stay as they
 Its source is ``packages/core/src/hooks/hookTranslator.ts`` of Gemini CLI.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -107,6 +107,29 @@ def changed_request(named: NamedRequest, form: object) -> NamedRequest:
     if (config := form.get("config")) is not None and config != given["config"]:
         request = _configured(request, config)
     return NamedRequest(model, request)
+
+
+def with_additions(before: NamedRequest, after: NamedRequest) -> tuple[NamedRequest, tuple[str, ...]]:
+    """Return a changed request in which added messages of the user are parts of the last one, and their texts.
+
+    A text that the conversation has already is left out. Additions that cannot be kept in a conversation stay as they
+    are: those of the model, and those behind a message of the model.
+    """
+    count = len(_joined(before.request.messages))
+    kept, added = after.request.messages[:count], after.request.messages[count:]
+    if not added or not kept or any(message.role != "user" for message in (kept[-1], *added)):
+        return after, ()
+    known = {
+        part.text for message in kept if message.role == "user" for part in message.parts if isinstance(part, Text)
+    }
+    texts = tuple(text for text in dict.fromkeys(map(text_of, added)) if text and text not in known)
+    return replace(after, request=replace(after.request, messages=with_texts(kept, texts))), texts
+
+
+def with_texts(messages: Sequence[Message], texts: Iterable[str]) -> tuple[Message, ...]:
+    """Return messages, of which the last one is the user's, with more texts in it."""
+    last = messages[-1]
+    return (*messages[:-1], replace(last, parts=(*last.parts, *map(Text, texts))))
 
 
 def _joined(messages: Sequence[Message]) -> Sequence[Message]:

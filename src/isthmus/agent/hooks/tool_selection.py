@@ -2,12 +2,21 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from typing import Final
 
 from isthmus.agent.hooks.model_forms import names_of
+from isthmus.agent.session.meant_call import meant_call
 from isthmus.encoding.codec import JsonObject
 from isthmus.encoding.json_shapes import as_text
-from isthmus.models.port.base import Message, ModelRequest, ToolChoice, ToolRequest
+from isthmus.internal_events import HOOK_CONTEXT
+from isthmus.models.port.base import Message, ModelRequest, Part, Text, ToolChoice, ToolRequest
 from isthmus.record import record
+from isthmus.tools.port.tool_set import CALL_TOOL
+
+SOME_TOOLS: Final = f"{HOOK_CONTEXT}\nFrom now on these tools alone may be called; calls of others are refused:"
+"""Beginning of the text that tells a model which tools hooks leave."""
+ALL_TOOLS: Final = f"{HOOK_CONTEXT}\nFrom now on all tools may be called again.\n</hook_context>"
+"""Text that tells a model that hooks leave all tools."""
 
 ToolNames = Callable[[str], Sequence[frozenset[str]]]
 """Returns the names of a tool as hooks know it: each set that is allowed as a whole allows the tool."""
@@ -27,21 +36,59 @@ class ToolSelection:
         return self.names is None or any(each <= self.names for each in names(tool))
 
     def applied(self, request: ModelRequest, names: ToolNames) -> ModelRequest:
-        """Return a request with these tools alone, and with its choice among them."""
-        tools = tuple(tool for tool in request.tools if self.allows(tool.name, names))
-        if not tools:  # Earlier calls in the conversation need their tools beside them.
+        """Return a request that allows these tools alone; its list of tools, which providers cache, stays."""
+        if self.names is None:
+            return replace(request, choice=self.choice)
+        allowed = self._callable_names(request, names)
+        if not allowed:
             return replace(request, choice=ToolChoice.NONE)
-        return replace(request, tools=tools, choice=self.choice)
+        return replace(request, choice=self.choice, allowed=frozenset(allowed))
+
+    def told(self, request: ModelRequest, names: ToolNames) -> str | None:
+        """Return what the model is to be told behind the conversation; None if it knows, or calls nothing anyway."""
+        if self.choice is ToolChoice.NONE or not request.tools:
+            return None
+        said = _last_told(request.messages)
+        allowed = None if self.names is None else self._callable_names(request, names)
+        if allowed is None:
+            return None if said is None or said == ALL_TOOLS else ALL_TOOLS
+        text = f"{SOME_TOOLS} {', '.join(allowed) or 'none'}.\n</hook_context>"
+        return None if text == said else text
 
     def refused(self, message: Message, names: ToolNames) -> Message:
-        """Return an answer in which calls of other tools cannot be made: a model may call what it was not offered."""
-        parts = tuple(
-            replace(part, invalid=f"a hook of the settings left {part.name} out of this request")
-            if isinstance(part, ToolRequest) and not self.allows(part.name, names)
-            else part
-            for part in message.parts
-        )
-        return replace(message, parts=parts)
+        """Return an answer in which calls of other tools cannot be made, which a model may make all the same."""
+        return replace(message, parts=tuple(self._checked(part, names) for part in message.parts))
+
+    def _checked(self, part: Part, names: ToolNames) -> Part:
+        if not isinstance(part, ToolRequest):
+            return part
+        tool = meant_call(part).name
+        describes = tool == CALL_TOOL and self.choice is not ToolChoice.NONE  # it calls nothing
+        if describes or self.allows(tool, names):
+            return part
+        return replace(part, invalid=f"a hook of the settings left {tool} out of this request")
+
+    def _callable_names(self, request: ModelRequest, names: ToolNames) -> list[str]:
+        """Return the allowed tools of a request's list, and the one that calls tools which are not in the list."""
+        known = frozenset(each for tool in request.tools for name in names(tool.name) for each in name)
+        has_others = bool((self.names or frozenset()) - known)
+        return [
+            tool.name
+            for tool in request.tools
+            if self.allows(tool.name, names) or (tool.name == CALL_TOOL and has_others)
+        ]
+
+
+def _last_told(messages: Sequence[Message]) -> str | None:
+    """Return what a conversation told last about the tools that hooks leave."""
+    told = (
+        part.text
+        for message in reversed(messages)
+        if message.role == "user"
+        for part in reversed(message.parts)
+        if isinstance(part, Text) and part.text.startswith((SOME_TOOLS, ALL_TOOLS))
+    )
+    return next(told, None)
 
 
 def selection_of(users: Iterable[JsonObject], projects: Iterable[JsonObject]) -> ToolSelection:

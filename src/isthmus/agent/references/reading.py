@@ -15,7 +15,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from isthmus.agent.approval.permission_rules import access_of
-from isthmus.agent.calls.runner import CallRunner, CallServices
+from isthmus.agent.calls.runner import CallRunner
+from isthmus.agent.calls.services import CallServices
 from isthmus.agent.hooks.tool_hooks import HookPrograms
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.references.completion import complete_path

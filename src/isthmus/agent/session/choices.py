@@ -20,6 +20,8 @@ class Choices:
     """The model that AgentSettings or a command chose last; None for the agent's own."""
     effort: str | None = None
     """The effort that AgentSettings or a command chose last; None for the agent's own."""
+    unsaid: tuple[str | None, str | None] | None = None
+    """The model and the effort before AgentSettings chose others, until a model has answered or a command chose."""
     folders: tuple[str, ...] = ()
     """The further folders that the user has added to the session."""
     worktrees: tuple[str, ...] = ()
@@ -46,9 +48,9 @@ class Choices:
             case WorktreeUsed(folder):
                 self.worktrees = (*self.worktrees, folder)
             case ModelChosen(model):
-                self.model = model
+                self.model, self.unsaid = model, None
             case EffortChosen(effort):
-                self.effort = effort
+                self.effort, self.unsaid = effort, None
             case ToolsLoaded(names):
                 self.load_tools(*names)
             case AgentRecord(data, merges):
@@ -62,10 +64,13 @@ class Choices:
     def take_settings(self, settings: JsonObject) -> AgentSettings:
         """Merge AgentSettings into those before, and return them; a model or an effort that they name is chosen."""
         merged = self.settings = merge_agent_settings(self.settings, settings)
+        before = (self.model, self.effort)
         if "model" in settings:
             self.model = merged.model or None
         if "effort" in settings:
             self.effort = None if merged.effort in (None, "", DEFAULT_EFFORT) else merged.effort
+        if self.unsaid is None and before != (self.model, self.effort):
+            self.unsaid = before
         return merged
 
     def load_tools(self, *names: str) -> None:

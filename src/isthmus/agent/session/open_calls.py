@@ -5,10 +5,10 @@ from dataclasses import replace
 
 from isthmus.agent.session.meant_call import meant_call
 from isthmus.agent.session.open_call import OpenCall
-from isthmus.client import QUESTION_MARK
 from isthmus.development_tool import ToolCall, ToolCallStatus
 from isthmus.internal_events import ToolResultRecorded
 from isthmus.models.port.base import ModelToolResult, ToolRequest
+from isthmus.questions import QUESTION_MARK
 
 
 class OpenCalls(dict[str, OpenCall]):

@@ -5,16 +5,20 @@ and what would read otherwise is told behind the conversation. Not here: what ha
 :mod:`isthmus.agent.prompt_changes`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from isthmus.encoding.codec import JsonObject, from_json, to_json
+from isthmus.encoding.codec import JsonObject, from_json, to_json, well_formed
+from isthmus.encoding.shared_objects import SharedObjects
 from isthmus.internal_events import PromptBegun, PromptChanged, PromptSection
 from isthmus.models.port.base import SESSION_UPDATE, Message, Text, ToolSpec
 
 CLOSING = "</session_update>"
 """Last line of a text that tells the model of a change; its first one is SESSION_UPDATE."""
+KEPT_LISTS = 8
+"""Maximum number of lists of tools whose JSON form is kept for further sessions."""
 
 
 class PromptPrefix:
@@ -46,8 +50,10 @@ class PromptPrefix:
     @classmethod
     def of(cls, begun: PromptBegun, messages: Iterable[Message]) -> "PromptPrefix":
         """Return the beginning of which an event tells, for a conversation with these messages."""
-        tools = tuple(map(spec_from_json, begun.tools))
-        return cls(begun.sections, tools, has_stale_changes=_tells_of_changes(messages))
+        tools = begun.tools
+        # Sessions with the same tools have the same objects, whose JSON providers' bodies contain again and again.
+        specs = tools.each(spec_from_json) if isinstance(tools, SharedObjects) else tuple(map(spec_from_json, tools))
+        return cls(begun.sections, specs, has_stale_changes=_tells_of_changes(messages))
 
     @cached_property
     def system(self) -> str:
@@ -67,6 +73,23 @@ class PromptPrefix:
     def before(self, messages: Iterable[Message]) -> "PromptPrefix":
         """Return the same beginning for another conversation, with these messages."""
         return PromptPrefix(self.sections, self.tools, has_stale_changes=_tells_of_changes(messages))
+
+
+class KnownSpecs:
+    """The JSON form of lists of tools, made once for all sessions that have the same tools."""
+
+    def __init__(self) -> None:
+        self._known: deque[tuple[tuple[ToolSpec, ...], SharedObjects]] = deque(maxlen=KEPT_LISTS)
+
+    def as_json(self, specs: Sequence[ToolSpec]) -> SharedObjects:
+        """Return the JSON form of some tools."""
+        wanted = tuple(specs)
+        for known, found in self._known:
+            if known == wanted:
+                return found
+        made = SharedObjects(well_formed(spec_to_json(spec)) for spec in wanted)
+        self._known.append((wanted, made))
+        return made
 
 
 def _tells_of_changes(messages: Iterable[Message]) -> bool:

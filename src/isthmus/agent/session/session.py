@@ -16,7 +16,7 @@ from isthmus.agent.session.loops import CallLoops
 from isthmus.agent.session.open_calls import OpenCalls
 from isthmus.agent.session.prompt_prefix import PromptPrefix
 from isthmus.agent.session.statistics import Statistics
-from isthmus.client import LOOP_QUESTION, OFFLINE
+from isthmus.client import OFFLINE
 from isthmus.development_tool import (
     AgentSettings,
     ToolCall,
@@ -41,6 +41,7 @@ from isthmus.events import (
 from isthmus.internal_events import (
     HOOK_NOTE,
     AgentRecord,
+    CacheEmptied,
     ChatResumed,
     Checkpoint,
     CommandPrompt,
@@ -76,6 +77,7 @@ from isthmus.models.port.base import (
     requests_of,
 )
 from isthmus.models.port.message import message_from_json
+from isthmus.questions import LOOP_QUESTION
 
 ReadSession: TypeAlias = "Callable[[], Awaitable[Session]]"
 """Reads a session with all its events, when it is needed."""
@@ -152,6 +154,8 @@ class Session:
     """The beginning of the requests to each model, by :func:`~isthmus.models.port.base.key_of`."""
     windows: dict[str, WindowLearned] = field(default_factory=dict[str, WindowLearned])
     """The context windows that providers stated in refusals, by model."""
+    is_cache_emptied: bool = False
+    """Whether the user was told that hooks empty the prompt cache."""
     refused_media: dict[str, frozenset[Media]] = field(default_factory=dict[str, frozenset[Media]])
     """The media that providers refused, by model."""
 
@@ -223,6 +227,8 @@ class Session:
                 self.conversation.known_files.take(event, len(self.messages))
             case Compacted() | ResultsPruned() | Checkpoint() | Restored() | Rewound() | ChatResumed():
                 self._rewrite_conversation(event)
+            case CacheEmptied():
+                self.is_cache_emptied = True
             case WindowLearned(model):
                 self.windows[model] = event
             case MediaRefused(model, media):
@@ -377,6 +383,7 @@ class Session:
         self.conversation.add_reply(message, reply.input_tokens and reply.input_tokens + reply.output_tokens)
         self.new_prompts, self._is_unheard = [], False
         self.model_turns += 1
+        self.choices.unsaid = None
         self.loops.add(requests_of(message))
         self.calls = OpenCalls.requested(requests_of(message))
         self.call_ids.update(self.calls)

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from isthmus.client import ELICITATION, LOOP_QUESTION, QUESTION_MARK, SAMPLING
 from isthmus.development_tool import ToolCall, ToolCallStatus
 from isthmus.events import (
     AgentEvent,
@@ -20,6 +19,7 @@ from isthmus.events import (
     ToolCallUpdate,
 )
 from isthmus.internal_events import Compacted, ModelReply, ModelUsed
+from isthmus.questions import ELICITATION, LOOP_QUESTION, QUESTION_MARK, SAMPLING
 from isthmus.task_view import ModelUsage, model_of
 
 K = TypeVar("K")

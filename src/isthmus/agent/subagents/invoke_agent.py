@@ -12,9 +12,10 @@ from typing import Any
 from isthmus.agent.subagents.activity import activity
 from isthmus.agent.subagents.child_tasks import ChildTaskError, ChildTasks, NewSubagent
 from isthmus.agent.subagents.definition import SubagentDefinition
-from isthmus.client import APPROVAL_REQUIRED, TaskNotFound
+from isthmus.client import TaskNotFound
 from isthmus.development_tool import ConfirmationDetails, ErrorDetails, ToolCallConfirmation, ToolOutput
 from isthmus.events import TaskState
+from isthmus.questions import APPROVAL_REQUIRED
 from isthmus.task_view import TaskView
 from isthmus.text.visible import single_line, with_ellipsis
 from isthmus.tools.port.base import (

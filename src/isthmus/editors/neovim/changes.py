@@ -3,7 +3,6 @@
 They come as notifications, because Neovim must not wait for the companion, and are answered by calls.
 """
 
-import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping
@@ -13,6 +12,7 @@ from isthmus.editors.neovim.text import BufferText
 from isthmus.encoding.codec import JsonObject
 from isthmus.errors import IsthmusError
 from isthmus.ide.written_changes.front import ChangesQuestion
+from isthmus.runtime.running_tasks import RunningTasks
 
 SAVED_SECONDS: Final = 1.0
 """Time in seconds for which a save in Neovim is recorded before anything is decided."""
@@ -27,7 +27,7 @@ class NeovimChanges:
         self._call = call
         self._ask: ChangesQuestion | None = None
         self._saved: dict[str, float] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = RunningTasks()
 
     def serve(self, ask: ChangesQuestion) -> None:
         """Take the function that answers the questions; before, nothing is recorded."""
@@ -44,14 +44,11 @@ class NeovimChanges:
     def asked(self, question_id: str, name: str, params: object) -> None:
         """Answer a question in the background. ``params`` is a list if it is an empty table of Lua."""
         known: JsonObject = cast("JsonObject", params) if isinstance(params, dict) else dict[str, Any]()
-        task = asyncio.create_task(self._answer(question_id, name, known))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks.start(self._answer(question_id, name, known))
 
     def end(self) -> None:
         """Answer no further question: Neovim has quit."""
-        for task in self._tasks:
-            task.cancel()
+        self._tasks.stop()
 
     async def _answer(self, question_id: str, name: str, params: JsonObject) -> None:
         answer: dict[str, object] = {"id": question_id}

@@ -21,6 +21,7 @@ from isthmus.rpc import messages as rpc
 from isthmus.rpc.lsp import REQUEST_FAILED, LspFraming, frame
 from isthmus.rpc.peer import BrokenPeerError, JsonRpcPeer
 from isthmus.rpc.pending import PendingRequests, RpcClosedError, RpcTimeoutError
+from isthmus.runtime.running_tasks import RunningTasks
 from isthmus.runtime.standard_streams import take_standard_streams
 
 _NO_PIPES: Final = (
@@ -67,7 +68,7 @@ class JsonRpcConnection:
         self._peer = JsonRpcPeer(LspFraming())
         self._pending = PendingRequests()
         self._closed = False
-        self._answering: set[asyncio.Task[None]] = set()
+        self._answering = RunningTasks()
         self._task = asyncio.create_task(self._read(), name="json-rpc reader")
 
     @property
@@ -101,9 +102,9 @@ class JsonRpcConnection:
 
     async def aclose(self, *, timeout: float = 1.0) -> None:
         """Close the connection; the peer has ``timeout`` seconds to read what was written before."""
-        for task in (self._task, *self._answering):
-            task.cancel()
-        await asyncio.wait([self._task, *self._answering])
+        self._task.cancel()
+        await self._answering.cancel()
+        await asyncio.wait([self._task])
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(timeout):
                 while self._writer.get_write_buffer_size() and not self._writer.is_closing():
@@ -163,9 +164,7 @@ class JsonRpcConnection:
                     self._write(rpc.error_response(number, error.code, str(error)))
                     return
                 if isinstance(result, Coroutine):
-                    task = asyncio.create_task(self._answer(number, cast("Coroutine[None, None, object]", result)))
-                    self._answering.add(task)
-                    task.add_done_callback(self._answering.discard)
+                    self._answering.start(self._answer(number, cast("Coroutine[None, None, object]", result)))
                 else:
                     self._write(rpc.response(number, result))
             case rpc.ParseError(number, code, text):

@@ -41,6 +41,7 @@ from isthmus.ide.reviews.review import DiffReview
 from isthmus.ide.written_changes.front import ChangesQuestion
 from isthmus.rpc.messages import RpcError
 from isthmus.rpc.pending import RpcClosedError, RpcTimeoutError
+from isthmus.runtime.running_tasks import RunningTasks
 from isthmus.text.offsets import OffsetEncoding
 
 T = TypeVar("T")
@@ -81,7 +82,7 @@ class StdioEditor(EditorBase):
         self._files: tuple[OpenFile, ...] = ()
         self._unsaved: frozenset[str] = frozenset()
         self._late: asyncio.Task[None] | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = RunningTasks()
 
     @property
     @override
@@ -319,7 +320,9 @@ class StdioEditor(EditorBase):
             await asyncio.gather(*requests, return_exceptions=True)
         self._connection = None
         await connection.aclose()
-        await asyncio.gather(*self._tasks, *([self._late] if self._late else []), return_exceptions=True)
+        await self._tasks.wait()
+        if self._late is not None:
+            await asyncio.gather(self._late, return_exceptions=True)
 
     # Notifications from the plugin.
 
@@ -404,10 +407,7 @@ class StdioEditor(EditorBase):
         return await asyncio.to_thread(text_on_disk, path)
 
     def _in_background(self, work: Coroutine[None, None, object]) -> asyncio.Task[None]:
-        task = asyncio.create_task(_without_errors(work))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
+        return self._tasks.start(_without_errors(work))
 
 
 async def _without_errors(work: Coroutine[None, None, object]) -> None:

@@ -7,9 +7,9 @@ from typing import Protocol, runtime_checkable
 from isthmus.agent.calls.suspended_calls import SuspendedCalls
 from isthmus.agent.session.session import ReadSession, Session
 from isthmus.agent.session.turn import AgentTurn
-from isthmus.client import SessionStatus
 from isthmus.development_tool import AgentSettings, SlashCommand
 from isthmus.events import StateChange
+from isthmus.session_status import SessionStatus
 from isthmus.slash_commands.tree import Completion
 
 

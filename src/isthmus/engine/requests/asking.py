@@ -39,6 +39,14 @@ def _check_answer(row: TaskRow, pending: Sequence[ToolCall], confirmation: ToolC
             f" answered, or never asked. Waiting now: {waiting}."
         )
     valid = [option.id for option in call.confirmation_request.options]
+    words = call.confirmation_request.words_option
+    if words is not None and confirmation.selected_option_id == words:
+        if confirmation.file_details is None:
+            raise InvalidRequest(
+                f"selected_option_id {words!r} of tool call {call.tool_call_id} is an answer in words; expected them in"
+                " file_details.new_content. The question stays open."
+            )
+        return
     if confirmation.selected_option_id not in valid:
         raise InvalidRequest(
             f"selected_option_id {confirmation.selected_option_id!r} is not an option of tool call"

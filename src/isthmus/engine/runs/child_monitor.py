@@ -13,10 +13,11 @@ from typing import Any, TypeAlias
 
 from isthmus.agent.calls.relayed_questions import asked_id
 from isthmus.agent.subagents.child_tasks import child_task_id
-from isthmus.client import QUESTION_MARK, TaskNotCancelable, TaskNotFound
+from isthmus.client import TaskNotCancelable, TaskNotFound
 from isthmus.development_tool import ToolCall
 from isthmus.journal.port.base import Journal
 from isthmus.journal.port.task_rows import TaskRow
+from isthmus.questions import QUESTION_MARK
 
 log = logging.getLogger(__name__)
 

@@ -1,7 +1,8 @@
 """One segment: runs the agent on a leased task until it asks or ends, and records its events.
 
 The journal is written before anything is sent. Text is recorded in increments of a few words, progress not at all.
-Events that must be on disk before the agent continues are awaited. Not here: starting segments, see `runner`.
+Events that must be on disk before the agent continues are awaited. Not here: events that wait to be written together,
+see `gathered_events`; starting segments, see `runner`.
 """
 
 import asyncio
@@ -22,6 +23,7 @@ from isthmus.client import Delivery
 from isthmus.development_tool import ToolCallStatus
 from isthmus.engine.followers.feed import THINKING, TaskFeed
 from isthmus.engine.port.agents import Agent
+from isthmus.engine.runs.gathered_events import GatheredEvents
 from isthmus.errors import IsthmusError
 from isthmus.events import (
     AgentEvent,
@@ -114,7 +116,7 @@ class RunningSegment:
         self._streamed: list[str] = []
         """Streamed text of the message ``_text_of`` that is not in a whole message yet."""
         self._streamed_size = 0
-        self._gathered: list[AgentEvent] = []
+        self._gathered = GatheredEvents()
         self._rows_under_way = 0
 
     async def run(self) -> StateChange:
@@ -279,21 +281,17 @@ class RunningSegment:
         self._streamed.clear()
         self._streamed_size = 0
 
-    def _gather(self, event: AgentEvent) -> None:
-        """Write an event together with the others of this turn of the event loop."""
-        if not self._gathered:
-            asyncio.get_running_loop().call_soon(self._write_gathered)
-        self._gathered.append(event)
+    def _gather(self, *events: AgentEvent) -> None:
+        self._gathered.add(self._write_gathered, *events)
 
     def _write_gathered(self) -> None:
-        if self._gathered:
-            try:
-                self._write()
-            except JournalError as error:
-                self._failure = self._failure or error
+        try:
+            self._write()
+        except JournalError as error:
+            self._failure = self._failure or error
 
     def _write(self, *, full_sync: bool = False) -> "asyncio.Future[Sequence[Delivery]]":
-        events, self._gathered = self._gathered, []
+        events = self._gathered.take()
         future = asyncio.ensure_future(self._journal.append(self.lease, events, full_sync=full_sync))
         self._rows_under_way += len(events)
         future.add_done_callback(partial(self._written, len(events)))
@@ -314,7 +312,7 @@ class RunningSegment:
             if isinstance(failure, UnkeepableEvent):
                 self._failure = None  # Later events can be recorded.
             raise failure
-        gathered, self._gathered = self._gathered, []
+        gathered = self._gathered.take()
         has_failed = any(isinstance(event, StateChange) and event.error for event in events)
         waiting = () if has_failed else self.session.calls.waiting
         finished = await self._journal.finish(self.lease, [*gathered, *events], waiting, discard_inbox=discard_inbox)
@@ -322,7 +320,7 @@ class RunningSegment:
             # Before the end is published, so that a user who answers at once finds the task at rest.
             self._on_end(self)
         elif gathered:
-            self._gathered = gathered
+            self._gather(*gathered)
             await self._write()
         self.feed.publish(finished.deliveries)
         return finished.inbox

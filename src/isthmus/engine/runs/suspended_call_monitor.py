@@ -11,10 +11,10 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, TypeAlias
 
 from isthmus.agent.calls.suspended_calls import SuspendedCalls
-from isthmus.client import QUESTION_MARK
 from isthmus.events import TaskState, ToolCallUpdate
 from isthmus.journal.port.base import Journal
 from isthmus.journal.port.task_rows import TaskRow
+from isthmus.questions import QUESTION_MARK
 
 LATEST_EVENTS = 1000
 """Maximum number of a task's latest events that are searched for the process that asked."""

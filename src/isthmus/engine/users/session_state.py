@@ -1,11 +1,11 @@
 """A session after all its events, and its state that no event tells, as its agent sees it."""
 
 from isthmus.agent.session.session import Session
-from isthmus.client import SessionStatus
 from isthmus.development_tool import merge_agent_settings
 from isthmus.encoding.codec import JsonObject
 from isthmus.engine.port.agents import ObservableAgent
 from isthmus.engine.runs.runner import Runner
+from isthmus.session_status import SessionStatus
 
 
 async def folded_session(

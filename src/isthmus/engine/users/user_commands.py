@@ -7,16 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from isthmus.client import (
-    CommandMessage,
-    CommandScope,
-    Execution,
-    LimitReached,
-    SessionStatus,
-    TaskError,
-    Turn,
-    UserLimits,
-)
+from isthmus.client import CommandMessage, CommandScope, Execution, LimitReached, TaskError, Turn, UserLimits
 from isthmus.development_tool import (
     AgentSettings,
     CommandExecutionStatus,
@@ -41,6 +32,7 @@ from isthmus.engine.users.session_state import folded_session, session_state
 from isthmus.engine.users.task_access import TaskAccess
 from isthmus.events import Command, Prompt, StateChange, TaskState
 from isthmus.journal.port.task_rows import NewTask
+from isthmus.session_status import SessionStatus
 from isthmus.slash_commands.tree import Completion
 
 BEGIN_SECONDS = 2.0

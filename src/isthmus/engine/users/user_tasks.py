@@ -25,7 +25,6 @@ from isthmus.client import (
     LineCompleter,
     LongFollower,
     PromptMessage,
-    SessionStatus,
     SessionStatusProvider,
     TaskList,
     TaskNotCancelable,
@@ -60,6 +59,7 @@ from isthmus.events import AgentEvent, ConfirmationAccepted, Prompt, TaskState
 from isthmus.journal.port.base import RepeatedMessage, StaleLease
 from isthmus.journal.port.task_rows import NewTask, TaskRow
 from isthmus.runtime.large_work import off_loop
+from isthmus.session_status import SessionStatus
 from isthmus.slash_commands.tree import Completion
 
 HISTORY_LIMIT = 1000

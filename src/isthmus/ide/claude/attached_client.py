@@ -21,6 +21,7 @@ from isthmus.ide.companion import Companion
 from isthmus.ide.editor import FileMentioned
 from isthmus.ide.mcp import mcp_peer
 from isthmus.rpc.messages import Notification, RequestId
+from isthmus.runtime.first_wait import on_first_wait
 from isthmus.runtime.running_tasks import RunningTasks
 
 MESSAGES_IN_A_ROW = 16
@@ -129,12 +130,15 @@ class AttachedClient:
 
     async def _call(self, call: mcp_peer.CallTool) -> bool:
         self.session.active_at = time.monotonic()
-        task, result = self._reader, mcp_peer.CallToolResult()
+        task = self._reader
         if task is None:
             return False
-        # Runs only if this task waits.
-        read_on = asyncio.get_running_loop().call_soon(self._read_on)
         self._calls[call.request_id] = task
+        await on_first_wait(self._answer(call, task), self._read_on)
+        return self._reader is task
+
+    async def _answer(self, call: mcp_peer.CallTool, task: asyncio.Task[None]) -> None:
+        result = mcp_peer.CallToolResult()
         try:
             result = await call_tool(self._companion, self.session, call)
         except Exception:
@@ -149,8 +153,6 @@ class AttachedClient:
                 message = self.session.peer.finish(call.request_id, result)
         if message is not None:
             await self._send(encode_ascii(message))
-        read_on.cancel()
-        return self._reader is task
 
     async def _welcome(self) -> None:
         """Send the context as soon as the CLI accepts it, and again when it certainly listens."""

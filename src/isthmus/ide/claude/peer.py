@@ -38,6 +38,7 @@ from isthmus.ide.claude.client_wire import (
 )
 from isthmus.ide.claude.connection import CallFailedError, ClaudeConnection, LostError
 from isthmus.ide.claude.discovery.finding import find_ides
+from isthmus.ide.claude.disk_text import is_written, unique_line
 from isthmus.ide.claude.link import FindIdes, Link
 from isthmus.ide.claude.seen import SeenFiles
 from isthmus.ide.clients.asked_review import AskedReview, Outcome
@@ -65,7 +66,6 @@ KEPT_LEFT = 20
 """Maximum number of ended reviews whose users can still be told that their decision came too late."""
 LAST_WRITTEN_SECONDS = 0.3
 """Maximum wait in seconds for an accepted edit to be written before its view is closed, when we disconnect."""
-_WRITTEN_POLL_SECONDS: Final = 0.05
 
 
 @dataclass(slots=True)
@@ -113,16 +113,13 @@ class ClaudePeer(Link):
         for review in waiting:  # first: the answer to openDiff that closing the view causes is not a decision
             review.asked.fail(IdeError("the connection to the IDE was closed"))
         await asyncio.gather(*map(self._close_view, waiting), return_exceptions=True)
-        for task in tuple(self._tasks):
-            task.cancel()
-        if self._tasks:
-            await asyncio.wait(tuple(self._tasks))
+        await self._tasks.cancel()
         await self._disconnect()
 
     async def refresh(self, seconds: float) -> None:
         """Request the open files, within ``seconds``, because servers do not report opened and closed tabs."""
         if self._refreshing is None or self._refreshing.done():
-            self._refreshing = self._in_background(self._ask_what_is_open())
+            self._refreshing = self._tasks.start(self._ask_what_is_open())
         await asyncio.wait({self._refreshing}, timeout=seconds)
 
     async def _ask_what_is_open(self) -> None:
@@ -154,7 +151,7 @@ class ClaudePeer(Link):
                 self._seen.selected(received, time.time())
                 self._has_context = True
                 if not self._seen.is_current and (self._refreshing is None or self._refreshing.done()):
-                    self._refreshing = self._in_background(self._ask_what_is_open())
+                    self._refreshing = self._tasks.start(self._ask_what_is_open())
                 self._notify()
             case FileMentioned():
                 if Path(received.path).exists():
@@ -178,7 +175,7 @@ class ClaudePeer(Link):
         if path in self._reviews:
             raise IdeError(f"{path}: a review of this file is open in {self.ide_name} already")
         review = self._reviews[path] = _Review(AskedReview(new_content))
-        asking = self._in_background(self._ask(path, review))
+        asking = self._tasks.start(self._ask(path, review))
         accepted: str | None = None
         try:
             outcome = await review.asked.outcome()
@@ -189,7 +186,7 @@ class ClaudePeer(Link):
             self._left.append((path, review.tab_name))
             asking.cancel()
             review.asked.leave()
-            leaving = self._in_background(self._leave_view(path, review, accepted))
+            leaving = self._tasks.start(self._leave_view(path, review, accepted))
             self._leaving.add(leaving)
             leaving.add_done_callback(self._leaving.discard)
 
@@ -198,7 +195,7 @@ class ClaudePeer(Link):
         if (review := self._reviews.get(path)) is not None:
             review.asked.answered_by = by
         elif (tab_name := next((tab for left, tab in reversed(self._left) if left == path), "")) != "":
-            self._in_background(self._tell_late(tab_name, by))
+            self._tasks.start(self._tell_late(tab_name, by))
 
     async def close_diff(self, path: str) -> str | None:
         """Close the view of a review; return None, because this protocol does not report its text."""
@@ -256,7 +253,7 @@ class ClaudePeer(Link):
             await self._close_view(review)
 
     async def _written_or_ending(self, path: str, content: str) -> None:
-        written, ending = asyncio.create_task(_is_written(path, content)), asyncio.create_task(self._ending.wait())
+        written, ending = asyncio.create_task(is_written(path, content)), asyncio.create_task(self._ending.wait())
         try:
             await asyncio.wait({written, ending}, return_when=asyncio.FIRST_COMPLETED)
             await asyncio.wait({written}, timeout=LAST_WRITTEN_SECONDS)
@@ -287,7 +284,7 @@ class ClaudePeer(Link):
         known = self._arguments_of("openFile")
         if at is not None and "startLine" in known:
             arguments |= {"startLine": at.start.line + 1, "endLine": at.end.line + 1}
-        elif at is not None and (text := await asyncio.to_thread(_unique_line, path, at.start.line)) is not None:
+        elif at is not None and (text := await asyncio.to_thread(unique_line, path, at.start.line)) is not None:
             arguments["startText"] = text
         self._require_success(await self._call("openFile", arguments), f"show {path}")
 
@@ -369,31 +366,6 @@ def _diagnostics_of_file(found: tuple[Diagnostic, ...], path: str) -> tuple[Diag
     real = os.path.realpath(path)
     same = {each for each in paths if each == path or os.path.realpath(each) == real}
     return tuple(each for each in found if each.path in same)
-
-
-async def _is_written(path: str, content: str) -> None:
-    """Wait until a file has this text; polling suffices, because our own agent writes it soon."""
-    expected = content.encode("utf-8", "surrogateescape")
-    while await asyncio.to_thread(_bytes, path, len(expected)) != expected:
-        await asyncio.sleep(_WRITTEN_POLL_SECONDS)
-
-
-def _bytes(path: str, size: int) -> bytes | None:
-    try:
-        with open(path, "rb") as file:  # noqa: PTH123
-            return file.read() if os.fstat(file.fileno()).st_size == size else None
-    except OSError:
-        return None
-
-
-def _unique_line(path: str, line: int) -> str | None:
-    """Return the text of a line if no other line contains it, because startText finds only text."""
-    try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError):
-        return None
-    text = lines[line].strip() if line < len(lines) else ""
-    return text if text and sum(text in each for each in lines) == 1 else None
 
 
 def _output(block: Mapping[str, Any]) -> ExecutionOutput | None:

@@ -64,7 +64,7 @@ class ClaudeSession:
     def title(self) -> str:
         """Name of the client for users."""
         client = self.peer.client
-        return TITLES.get(client.name, client.title) if client is not None else "agent"
+        return (TITLES.get(client.name) or client.title) if client is not None else "agent"
 
     @property
     def takes_reasons(self) -> bool:

@@ -117,12 +117,15 @@ def checked(tool: ToolDefinition, arguments: JsonObject) -> Arguments:
     Raises:
         ArgumentError: an argument is missing, unknown or of a wrong type.
     """
+    required = tool.input_schema.get("required", ())
+    if not arguments and not required:
+        return Arguments(tool.name, {})
     properties: Mapping[str, JsonObject] = tool.input_schema["properties"]
     values = {name: value for name, value in arguments.items() if value is not None}
     for name, other in _OTHER_NAMES.items():
         if name in properties and name not in values and other not in properties and other in values:
             values[name] = values.pop(other)
-    for name in tool.input_schema.get("required", ()):
+    for name in required:
         if name not in values:
             raise ArgumentError(f"{tool.name}: expected {name}, received nothing")
     for name, value in values.items():

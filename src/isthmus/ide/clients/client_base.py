@@ -14,6 +14,7 @@ from typing_extensions import override
 from isthmus.ide.clients.ide_client import IdeClient, NotOfferedError
 from isthmus.ide.editor import CodeExecution, Diagnostic, FileMentioned, Range
 from isthmus.record import record
+from isthmus.runtime.running_tasks import RunningTasks
 
 T = TypeVar("T")
 
@@ -59,7 +60,7 @@ class ClientBase(IdeClient):
         """Task that reconnects until it is cancelled; None before the first connection."""
         self._listeners: list[Callable[[], None]] = []
         self._mention_listeners: list[Callable[[FileMentioned], None]] = []
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = RunningTasks()
         self.is_closed = False
         """Whether the client is closed and will not reconnect."""
         self.problem: str | None = None
@@ -122,12 +123,6 @@ class ClientBase(IdeClient):
         if self._follower is not None:
             self._follower.cancel()
             await asyncio.wait([self._follower])
-
-    def _in_background(self, work: Coroutine[object, object, None]) -> asyncio.Task[None]:
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
 
 
 async def within(wait: Coroutine[object, object, object], seconds: float) -> bool:

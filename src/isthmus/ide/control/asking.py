@@ -15,6 +15,7 @@ from typing import Protocol, runtime_checkable
 from isthmus.ide.control.questions import Answered, ClientQuestion, QuestionTable, TimedOut
 from isthmus.ide.editor import Capability, Consent, Editor, EditorError
 from isthmus.ide.reviews.outcomes import Outcomes
+from isthmus.runtime.running_tasks import RunningTasks
 from isthmus.text.visible import visible, without_control_characters
 
 
@@ -39,7 +40,7 @@ class CompanionQuestions:
         self._table = QuestionTable(lambda: secrets.token_hex(2), changed)
         self._ended: dict[str, asyncio.Future[ClientQuestion]] = {}
         self._changed = asyncio.Condition()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = RunningTasks()
         self._allowed: dict[tuple[str, str], str] = {}
         self._over: dict[str, Callable[[], bool]] = {}
         self.outcomes = Outcomes(changed=changed)
@@ -105,9 +106,7 @@ class CompanionQuestions:
     async def _until_ended(self, question: ClientQuestion) -> ClientQuestion:
         """Ask on every surface, and return the question as it ended. Cancelling withdraws it."""
         ended = self._ended[question.id] = asyncio.get_running_loop().create_future()
-        in_editor = asyncio.create_task(self._ask_in_editor(question))
-        self._tasks.add(in_editor)
-        in_editor.add_done_callback(self._tasks.discard)
+        in_editor = self._tasks.start(self._ask_in_editor(question))
         try:
             await self._announce()
             async with asyncio.timeout(max(question.deadline - self._clock(), 0)):

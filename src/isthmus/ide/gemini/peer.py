@@ -152,14 +152,14 @@ class GeminiPeer(ClientBase):
         finally:
             del self._reviews[path]
             if (review.leave() or review.answered_by) and shown:
-                self._closing[path] = self._in_background(self._close_view(path, review.answered_by))
+                self._closing[path] = self._tasks.start(self._close_view(path, review.answered_by))
 
     @override
     def answered_elsewhere(self, path: str, by: str) -> None:
         if (review := self._reviews.get(path)) is not None:
             review.answered_by = by
         else:
-            self._in_background(self._close_view(path, by))
+            self._tasks.start(self._close_view(path, by))
 
     async def close_diff(self, path: str) -> str | None:
         """Withdraw a review and return the text in its view, with the user's edits; None if not reported.
@@ -187,11 +187,7 @@ class GeminiPeer(ClientBase):
             if closing:
                 await asyncio.wait(closing)
         self._fail_reviews("the connection to the IDE was closed")
-        if self._tasks:
-            _, hanging = await asyncio.wait(self._tasks, timeout=self._deadlines.close_diff)
-            for task in hanging:
-                task.cancel()
-            await asyncio.gather(*hanging, return_exceptions=True)
+        await self._tasks.end(self._deadlines.close_diff)
         self._connected.clear()
         connection, self._connection = self._connection, None
         if connection is not None:
@@ -227,7 +223,7 @@ class GeminiPeer(ClientBase):
             self._companion, self._tools = companion, tools
             self._session_ended.clear()
             if former is not None:
-                self._in_background(former.aclose())
+                self._tasks.start(former.aclose())
             return True
         self.problem = "no IDE companion found" + "".join(f"; {problem}" for problem in problems)
         return False
@@ -283,7 +279,7 @@ class GeminiPeer(ClientBase):
             self._restarted = False
             for path, review in self._reviews.items():
                 if review.is_shown:
-                    self._in_background(self._show_again(path, review))
+                    self._tasks.start(self._show_again(path, review))
         self._notify()
 
     def _lose(self, end: "StreamEnd") -> None:

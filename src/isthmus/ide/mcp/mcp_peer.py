@@ -249,7 +249,10 @@ class McpPeer:
             raise rpc.RpcError(
                 rpc.INVALID_PARAMS, f"tools/call: expected name as a string, received {rpc.kind_of(name)}"
             )
-        if all(tool.name != name for tool in self.tools):
+        for tool in self.tools:  # each call comes here; a generator would cost as much again
+            if tool.name == name:
+                break
+        else:
             known = ", ".join(tool.name for tool in self.tools)
             raise rpc.RpcError(rpc.INVALID_PARAMS, f"Unknown tool: {name[:200]}; this server has {known}")
         arguments = params.get("arguments")
@@ -264,9 +267,11 @@ class McpPeer:
                 rpc.SERVER_ERROR, f"tools/call: {MAXIMUM_CALLS} calls are running; wait for their answers"
             )
         self._running.add(request_id)
-        given: object = params.get("_meta")
-        meta: JsonObject = cast("JsonObject", given) if isinstance(given, dict) else {}
         called = cast("JsonObject", arguments or {})
+        given: object = params.get("_meta")
+        if not isinstance(given, dict):
+            return CallTool(request_id, name, called)
+        meta = cast("JsonObject", given)
         return CallTool(request_id, name, called, _progress_token(meta), _answered_by(meta))
 
     def _require_initialized(self, method: str) -> None:

@@ -73,7 +73,7 @@ class Recorder:
         """Numbers of files and turns that wait for the user."""
         self.writers: tuple[str, ...] = ()
         """Titles of the agents that wrote what waits."""
-        self._files = FollowedFiles(store, folders, maximum_files, maximum_bytes)
+        self._files = FollowedFiles(store, folders, maximum_files, maximum_bytes, clock)
         state = store.state()
         self.has_baseline: bool = bool(state.get("complete"))
         """Whether every file has been seen once."""
@@ -94,10 +94,18 @@ class Recorder:
         """End a walk under way early; called from another thread."""
         self._files.is_stopped = True
 
-    def look(self, agents: Sequence[str] | None, paths: Collection[str] | None = None) -> bool:
+    @property
+    def being_written(self) -> tuple[str, ...]:
+        """Files that have changed, and were left to a later look because they may be half written."""
+        return self._files.being_written
+
+    def look(
+        self, agents: Sequence[str] | None, paths: Collection[str] | None = None, *, leaves_recent: bool = False
+    ) -> bool:
         """Compare the workspace, or some of its files, and record what changed; return whether something did.
 
-        ``agents`` are the titles of the attached ones; None: what changed is the user's.
+        ``agents`` are the titles of the attached ones; None: what changed is the user's. ``leaves_recent`` leaves
+        files that changed just now to a later look: an editor that saves empties a file before it writes it.
 
         Raises:
             StoppedError: it was told to stop.
@@ -109,7 +117,7 @@ class Recorder:
             return False
         began = time.time_ns()
         self._store.touch()
-        found = self._files.differences(paths)
+        found = self._files.differences(paths, leaves_recent=leaves_recent)
         changed = self._record(found, agents) if found else False
         if paths is None:
             self._looked_at_ns = began

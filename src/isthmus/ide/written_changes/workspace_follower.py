@@ -13,17 +13,20 @@ import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
 
 from isthmus.ide.change_counter import ChangeCounter
 from isthmus.ide.editor import Editor, EditorError
 from isthmus.ide.written_changes.disk_files import StoppedError
+from isthmus.ide.written_changes.followed_files import SETTLING_SECONDS
 from isthmus.ide.written_changes.followed_folders import FollowedFolders
 from isthmus.ide.written_changes.front import ChangesFront
 from isthmus.ide.written_changes.ledger import ChangeError
 from isthmus.ide.written_changes.recorder import Recorder
 from isthmus.ide.written_changes.store import has_store, open_store
+from isthmus.runtime.running_tasks import RunningTasks
 
 SHARE: Final = 20
 """A comparison is followed by a pause of at least this many times its duration."""
@@ -63,7 +66,9 @@ class WorkspaceFollower:
         is_wanted: bool = True,
         changed: Callable[[], None] = lambda: None,
         reload: Callable[[], Awaitable[None]] | None = None,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
+        self._sleep = sleep
         self._editor = editor
         self._agents = agents
         self._workspace_folders = folders
@@ -87,7 +92,7 @@ class WorkspaceFollower:
         self._needed = asyncio.Event()
         self._turn = asyncio.Lock()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="isthmus-written")
-        self._tasks: set[asyncio.Future[None]] = set()
+        self._tasks = RunningTasks()
         self._listed: dict[tuple[str, int | None], list[str]] = {}
         """Hunks of files in the order of their numbers, by path and turn, as the user was shown them last."""
 
@@ -111,8 +116,11 @@ class WorkspaceFollower:
                 while self._agents() or self._attached:
                     began = time.monotonic()
                     async with self._turn:
-                        await self._look()
+                        await self._look(settles=False)
                     pause = max(self._seconds, SHARE * (time.monotonic() - began))
+                    if self._recorder is not None and (unfinished := self._recorder.being_written):
+                        await self._sleep(SETTLING_SECONDS)  # meanwhile the user's editor may report a save
+                        await self._look_at(unfinished)
                     with suppress(TimeoutError):
                         async with asyncio.timeout(pause):
                             await self._needed.wait()
@@ -129,13 +137,13 @@ class WorkspaceFollower:
         Return after at most :data:`TOUCH_SECONDS`; the comparison goes on.
         """
         if self._recorder is not None and self._agents():
-            task = self._in_background(self._look_at([real_path(path) for path in paths]))
+            task = self._tasks.start(self._look_at([real_path(path) for path in paths]))
             await asyncio.wait({task}, timeout=TOUCH_SECONDS)
 
     def saved(self, path: str) -> None:
         """Record that the user saved a file in the editor."""
         if self._recorder is not None:
-            self._in_background(self.record_save(path))
+            self._tasks.start(self.record_save(path))
 
     async def record_save(self, path: str) -> None:
         """Record that the user saved a file; return when it is recorded."""
@@ -152,11 +160,23 @@ class WorkspaceFollower:
     async def _look_at(self, paths: Collection[str]) -> None:
         async with self._turn:
             recorder = self._recorder
-            if recorder is not None and await self._guarded(lambda: recorder.look(self._attached or None, paths)):
+            if recorder is not None and await self._settled(recorder, self._attached or None, paths):
                 self._note()
 
-    async def _look(self) -> None:
-        """Compare the whole workspace once; what changed is the agents' if any are attached, or were until now."""
+    async def _settled(self, recorder: Recorder, by: Sequence[str] | None, paths: Collection[str] | None) -> bool:
+        """Compare, and wait until nothing is half written; return whether something changed."""
+        found = await self._guarded(lambda: recorder.look(by, paths, leaves_recent=True))
+        while self._recorder is recorder and (unfinished := recorder.being_written):
+            await self._sleep(SETTLING_SECONDS)  # no file is left for longer than MAXIMUM_SETTLING_SECONDS
+            again = partial(recorder.look, by, unfinished, leaves_recent=True)
+            found = await self._guarded(again) or found
+        return bool(found)
+
+    async def _look(self, *, settles: bool = True) -> None:
+        """Compare the whole workspace once; what changed is the agents' if any are attached, or were until now.
+
+        Without ``settles`` files that may be half written are left to a later look, but never beyond the agents' stay.
+        """
         agents = tuple(self._agents())
         await self._open(must_follow=bool(agents))
         if not agents and time.monotonic() < self._returning_until:
@@ -165,7 +185,10 @@ class WorkspaceFollower:
             self._attached = agents
             return
         by = self._attached or None
-        found = await self._guarded(lambda: recorder.look(by))
+        if settles or agents != self._attached:
+            found = await self._settled(recorder, by, None)
+        else:
+            found = await self._guarded(lambda: recorder.look(by, leaves_recent=True))
         if agents != recorder.were_attached:
             await self._guarded(lambda: recorder.attached(agents))
         self._attached = agents
@@ -224,9 +247,7 @@ class WorkspaceFollower:
     async def _close(self) -> None:
         if self._in_use is not None:
             self._in_use.stop()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._tasks.cancel()
         self._recorder = None
         closing = self._closing()
 
@@ -300,12 +321,6 @@ class WorkspaceFollower:
         except RuntimeError as error:  # the thread is shut down
             raise EndedError from error
         return await running
-
-    def _in_background(self, work: Awaitable[None]) -> "asyncio.Future[None]":
-        task = asyncio.ensure_future(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
 
 
 def real_path(path: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 from isthmus.client import AllAtWork, Delivery, LimitReached, TaskQuery, UserLimits
 from isthmus.development_tool import ToolCall
 from isthmus.encoding.codec import from_json, to_json
-from isthmus.encoding.compact_json import compact_encoder
+from isthmus.encoding.json_text import finite_encoder
 from isthmus.events import AgentEvent, Prompt, TaskState, event_from_json, event_to_json
 from isthmus.journal.port.base import (
     EVENT_CHARACTERS,
@@ -22,6 +22,7 @@ from isthmus.journal.port.base import (
     UnkeepableEvent,
 )
 from isthmus.journal.port.task_rows import NewTask, TaskRow
+from isthmus.journal.sql.event_text import decoded_event, encoded_event
 from isthmus.record import record
 from isthmus.runtime.large_values import LARGE_BYTES
 
@@ -62,7 +63,7 @@ A client that did either knew of the task, so sending the same message again ask
 """
 NO_CALLS = "[]"
 """Stored form of no open questions."""
-JSON = compact_encoder()
+JSON = finite_encoder()
 BRIEF_EVENTS = 16
 """Maximum number of events in a write that is brief enough for the event loop."""
 
@@ -115,7 +116,7 @@ def encode_event(event: AgentEvent) -> str:
         UnkeepableEvent: it is not JSON, or too large.
     """
     try:
-        body = JSON(event_to_json(event))
+        body = encoded_event(event_to_json(event))
     except (TypeError, ValueError, RecursionError) as error:
         raise UnkeepableEvent(f"an event ({type(event).__name__}) cannot be written as JSON: {error}") from error
     if len(body) > EVENT_CHARACTERS:
@@ -195,7 +196,7 @@ def after_condition(query: TaskQuery) -> tuple[str, tuple[Any, ...]]:
 
 def delivery_of(values: Sequence[Any]) -> Delivery:
     """Build an event from its number, time and body."""
-    return Delivery(values[0], values[1], event_from_json(json.loads(values[2])))
+    return Delivery(values[0], values[1], event_from_json(decoded_event(values[2])))
 
 
 def counted_as(state: str, tag: int) -> str:

@@ -175,10 +175,10 @@ class WriteGroup:
         return lost
 
     def _finish(self, write: FinishRun) -> Finished:
-        waiting = self._facts.inboxes.get(write.lease.task_id, [])
+        entry = self._held(write.lease)
+        waiting = self._facts.inboxes.get(entry.task_id, [])
         if waiting and not write.discards_inbox:
             return Finished((), [event_from_json(json.loads(item.body)) for item in waiting])
-        entry = self._held(write.lease)
         deliveries = self._append(entry, write.events, write.bodies)
         entry.owner, entry.lease_until, entry.pending = None, 0.0, write.questions
         self._is_queue |= entry.has_others_waiting

@@ -81,6 +81,14 @@ class HttpEndpoint:
         """The name of the transport: ``http`` or ``sse``; both while it is not known."""
         return self.kind.value
 
+    @property
+    def host(self) -> str:
+        """The host of the URL, with the port if it names one; empty if the URL has none."""
+        try:
+            return urlsplit(self.url).netloc.rpartition("@")[2].lower()
+        except ValueError:
+            return ""
+
 
 Endpoint: TypeAlias = StdioEndpoint | HttpEndpoint
 

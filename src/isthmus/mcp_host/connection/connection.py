@@ -84,7 +84,8 @@ class ServerConnection:
         """Monotonic time at which the last attempt to connect began."""
         self.connect_took: float | None = None
         """Time in seconds that the last successful connecting and listing took."""
-        self.asking = ServerAsking(config.name, context.workspace, context.open_browser)
+        host = config.endpoint.host if isinstance(config.endpoint, HttpEndpoint) else ""
+        self.asking = ServerAsking(config.name, context.workspace, context.open_browser, host)
 
     def load_cached(self) -> None:
         """Load the catalogue of the last connection, before `start`. Blocking."""

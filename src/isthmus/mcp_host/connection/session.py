@@ -30,16 +30,14 @@ from isthmus.mcp_host.config.server_config import ServerConfig
 from isthmus.mcp_host.connection.callbacks import elicitation, sampling
 from isthmus.mcp_host.connection.connection_context import ConnectionContext
 from isthmus.mcp_host.connection.discover_probe import SHARE, DiscoverOutcome, FirstAnswer, ask
+from isthmus.mcp_host.connection.listed_entries import listed_prompt, listed_resource, listed_tool
 from isthmus.mcp_host.connection.session_observer import SessionObserver
 from isthmus.mcp_host.connection.transport_probe import TransportChoice
 from isthmus.mcp_host.diagnosis.failures import is_closed
 from isthmus.mcp_host.diagnosis.server_log import ServerLog
 from isthmus.mcp_host.elicitation.server_requests import MAXIMUM_QUESTIONS, ServerAsking
-from isthmus.mcp_host.results.repair import OUTPUT_SCHEMA
-from isthmus.mcp_host.results.result import said_maximum
 from isthmus.mcp_host.transports.observed import observed
 from isthmus.mcp_host.transports.session_refusals import SessionRefusal, refusal_of
-from isthmus.tools.port.server_contents import PromptArgument, ServerPrompt, ServerResource
 
 MAXIMUM_PAGES = 50
 MAXIMUM_ENTRIES = 5_000
@@ -117,7 +115,7 @@ class McpSession:
             tools = await self._pages(
                 "tools/list", session.list_tools, lambda page: page.tools, is_required=capabilities.tools is not None
             )
-            listed = [_listed(tool) for tool in tools]
+            listed = [listed_tool(tool) for tool in tools]
         prompts: list[types.Prompt] = []
         if capabilities.prompts is not None:
             prompts = await self._optional("prompts/list", until, session.list_prompts, lambda page: page.prompts)
@@ -137,10 +135,10 @@ class McpSession:
         info, discovered = self._client.server_info, session.discover_result
         return Listing(
             tuple(listed),
-            tuple(_prompt(server, prompt) for prompt in prompts),
+            tuple(listed_prompt(server, prompt) for prompt in prompts),
             (
-                *(_resource(server, str(found.uri), found) for found in resources),
-                *(_resource(server, found.uri_template, found) for found in templates),
+                *(listed_resource(server, str(found.uri), found) for found in resources),
+                *(listed_resource(server, found.uri_template, found) for found in templates),
             ),
             (self._client.instructions or "")[:MAXIMUM_INSTRUCTIONS],
             "" if info is None else f"{info.name} {info.version}"[:200],
@@ -385,35 +383,3 @@ async def _listen(client: Client, on_change: Callable[[], None]) -> None:
         await asyncio.sleep(LISTEN_AGAIN_SECONDS[attempt])
         attempt += 1
         on_change()  # changes since the loss were not reported
-
-
-def _listed(tool: types.Tool) -> ListedTool:
-    hints = tool.annotations
-    return ListedTool(
-        tool.name,
-        tool.description or tool.title or "",
-        tool.input_schema,
-        is_read_only=hints is not None and hints.read_only_hint is True,
-        is_idempotent=hints is not None and hints.idempotent_hint is True,
-        is_destructive=hints is not None and hints.destructive_hint is True,
-        result_characters=said_maximum(tool.meta),
-        output_schema=(tool.meta or {}).get(OUTPUT_SCHEMA),
-    )
-
-
-def _prompt(server: str, prompt: types.Prompt) -> ServerPrompt:
-    arguments = tuple(
-        PromptArgument(item.name, item.description or "", bool(item.required)) for item in prompt.arguments or ()
-    )
-    return ServerPrompt(server, prompt.name, prompt.description or prompt.title or "", arguments)
-
-
-def _resource(server: str, uri: str, found: "types.Resource | types.ResourceTemplate") -> ServerResource:
-    return ServerResource(
-        server,
-        uri,
-        found.title or found.name,
-        found.description or "",
-        found.mime_type,
-        is_template=isinstance(found, types.ResourceTemplate),
-    )

@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from isthmus.client import ELICITATION, SAMPLING
 from isthmus.development_tool import ConfirmationOption, FileDiff, GenericDetails
 from isthmus.encoding.codec import JsonObject
 from isthmus.forms.form import Form, quoted
 from isthmus.forms.requested_schema import REQUESTED_SCHEMA, requested_schema
 from isthmus.mcp_host.elicitation.page_address import host_of
+from isthmus.questions import ELICITATION, SAMPLING
 from isthmus.record import record
 from isthmus.tools.port.user_question import UserQuestion
 
@@ -62,14 +62,20 @@ class SamplingPrompt:
 
 
 def form_question(
-    server: str, message: str, form: Form, workspace: Path, problem: str = "", last: str = ""
+    server: str, message: str, form: Form, workspace: Path, problem: str = "", last: str = "", host: str = ""
 ) -> UserQuestion:
     """Return the question of a form: its choices if it is a single choice, otherwise a document to fill in.
 
-    ``problem`` describes the errors in ``last``, the document of the previous attempt.
+    ``problem`` describes the errors in ``last``, the document of the previous attempt. ``host`` is the host to which
+    the answer goes; empty if the server is a program.
     """
     fields = [field.name for field in form.fields]
     about: dict[str, Any] = {"server": server, "mode": "form", "message": message, "fields": fields}
+    about |= {"host": host} if host else {}
+    about |= {"problem": problem} if problem else {}
+    schema = requested_schema(form)
+    if len(json.dumps(schema)) <= LONGEST_SCHEMA:
+        about[REQUESTED_SCHEMA] = schema
     described = _with_message(f"The MCP server {server} asks you", message)
     if not form.fields or form.is_direct:
         details = GenericDetails(described)
@@ -77,9 +83,6 @@ def form_question(
         return _question(server, message, details, (*answers, _DECLINE, _CANCEL), about)
     name = f"{''.join(letter if letter.isalnum() or letter in '-_.' else '-' for letter in server)}-request.json"
     document = form.document(server, message, problem, last)
-    schema = requested_schema(form)
-    if len(json.dumps(schema)) <= LONGEST_SCHEMA:
-        about[REQUESTED_SCHEMA] = schema
     # The path is only shown; the file is never written.
     details = FileDiff(name, str(workspace / name), document, formatted_diff=document)
     accept = ConfirmationOption(ACCEPT, "Send", "The server gets the document's values, as you have edited them")
@@ -103,7 +106,14 @@ def url_question(server: str, message: str, url: str, *, opens_browser: bool) ->
         f"{how} only if you accept. What you enter there goes to that host, not to the model.",
     ]
     accept = ConfirmationOption(ACCEPT, "Open the page" if opens_browser else "I go there")
-    about = {"server": server, "mode": "url", "message": message, "url": url}
+    about = {
+        "server": server,
+        "mode": "url",
+        "message": message,
+        "url": url,
+        "host": host,
+        "opens_browser": opens_browser,
+    }
     return _question(server, message, GenericDetails("\n".join(lines)), (accept, _DECLINE, _CANCEL), about)
 
 

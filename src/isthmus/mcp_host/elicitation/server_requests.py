@@ -116,12 +116,19 @@ class CallAsks:
 
 
 class ServerAsking:
-    """The requests of one server. ``notes`` describe declined requests; ``open_browser`` is as in HostOptions."""
+    """The requests of one server.
 
-    def __init__(self, server: str, workspace: Path, open_browser: Callable[[str], object] | None = None) -> None:
+    ``notes`` describe declined requests; ``open_browser`` is as in HostOptions. ``host`` is the server's host; empty if
+    it is a program.
+    """
+
+    def __init__(
+        self, server: str, workspace: Path, open_browser: Callable[[str], object] | None = None, host: str = ""
+    ) -> None:
         self.notes: deque[str] = deque(maxlen=NOTES)
         self.open_browser = open_browser
         self._server = server
+        self._host = host
         self._workspace = workspace
         self._calls: list[CallAsks] = []
         self._waiting: list[tuple[asyncio.Future[str], set[str]]] = []
@@ -245,7 +252,7 @@ class ServerAsking:
     async def _fill_in(self, asks: CallAsks, message: str, form: Form) -> Elicited:
         problem = last = ""
         for _ in range(ATTEMPTS):
-            question = form_question(self._server, message, form, self._workspace, problem, last)
+            question = form_question(self._server, message, form, self._workspace, problem, last, self._host)
             reply = await asks.ask(question)
             action = action_of(reply, question)
             if action != ACCEPT or not isinstance(reply, Chosen):

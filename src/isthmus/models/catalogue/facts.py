@@ -47,7 +47,7 @@ class ModelFacts:
         input_limit: maximum of a request, where that is less than the window.
         efforts: levels that change the request, in ascending order; empty if there are none.
         default_effort: level without a word of ours; empty if it is not known.
-        media: kinds of input beside text, such as ``image`` and ``pdf``.
+        media: kinds of input beside text: ``image``, ``pdf``, ``audio``, ``video``; None if they are not known.
         server_tools: tools that the provider runs itself.
         takes_sampling: whether parameters of sampling are accepted.
         takes_forced_calls: whether a request may force a tool call.
@@ -66,7 +66,7 @@ class ModelFacts:
     thinking: Thinking = Thinking.NONE
     efforts: tuple[Effort, ...] = ()
     default_effort: str = ""
-    media: frozenset[str] = field(default_factory=frozenset[str])
+    media: frozenset[str] | None = None
     server_tools: frozenset[str] = field(default_factory=frozenset[str])
     takes_sampling: bool = True
     takes_forced_calls: bool = True
@@ -91,7 +91,7 @@ class ModelFacts:
 class ModelOverride:
     """Words of the user's settings about a model, in place of the table; None leaves a fact to the table.
 
-    Prices are in US dollars for a million tokens.
+    Prices are in US dollars for a million tokens; ``media`` is as in :class:`ModelFacts`.
     """
 
     window: int | None = None
@@ -100,6 +100,7 @@ class ModelOverride:
     output_price: Decimal | None = None
     cache_read_price: Decimal | None = None
     cache_write_price: Decimal | None = None
+    media: frozenset[str] | None = None
 
     def applied(self, facts: ModelFacts) -> ModelFacts:
         """Return the facts of a model with what the settings say of it."""
@@ -113,6 +114,7 @@ class ModelOverride:
             input_limit=None if self.window else facts.input_limit,
             output_limit=self.output_limit or facts.output_limit,
             prices=prices,
+            media=facts.media if self.media is None else self.media,
         )
 
 

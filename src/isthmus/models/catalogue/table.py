@@ -190,7 +190,7 @@ def _facts(owner: str, name: str) -> ModelFacts:
         thinking=Thinking(row.get("thinking", Thinking.NONE)),
         efforts=tuple(map(Effort, row.get("efforts", ()))),
         default_effort=row.get("default_effort", ""),
-        media=frozenset(row.get("media", ())),
+        media=frozenset(row["media"]) if "media" in row else None,
         server_tools=frozenset(row.get("server_tools", ())),
         takes_sampling=row.get("sampling", True),
         takes_forced_calls=row.get("forced_calls", True),

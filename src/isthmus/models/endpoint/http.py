@@ -52,7 +52,7 @@ def http_client(endpoint: ModelEndpoint, environment: Mapping[str, str], timeout
             )
 
     # A server runs as many turns at once as it has tasks.
-    limits = httpx2.Limits(max_connections=None, max_keepalive_connections=20)
+    limits = httpx2.Limits(max_connections=None, max_keepalive_connections=100)
     try:
         has_tls = not endpoint.is_loopback or urlsplit(endpoint.base_url).scheme != "http"
         proxy, verify = proxy_for(endpoint, environment), _certificates(endpoint, environment)

@@ -4,7 +4,7 @@ This module imports nothing heavy, since a message is checked against the rules 
 the choice of a conversation's media, see :mod:`isthmus.models.attachments`.
 """
 
-from isthmus.media import JPEG, PNG, kind_of
+from isthmus.media import JPEG, PDF, PNG, kind_of
 from isthmus.record import record
 
 AUDIO = tuple(f"audio/{kind}" for kind in ("wav", "mp3", "aiff", "aac", "ogg", "flac"))
@@ -51,6 +51,11 @@ def media_type_to_send(stated: str, data: bytes, rules: MediaRules) -> str | Uns
     if len(data) > rules.maximum_bytes:
         return UnsupportedMedia(f"it has more than the {rules.maximum_bytes:,} bytes that the provider accepts")
     return kind
+
+
+def input_kind(media_type: str) -> str:
+    """Return the kind of input of a media type, as catalogues name it: ``image``, ``pdf``, ``audio``, ``video``."""
+    return "pdf" if media_type == PDF else media_type.partition("/")[0]
 
 
 def plain_media_type(stated: str) -> str:

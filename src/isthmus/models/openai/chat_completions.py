@@ -20,6 +20,7 @@ from isthmus.encoding.codec import JsonObject
 from isthmus.encoding.json_shapes import as_list, as_object, as_text, is_object
 from isthmus.models.attachments import Attachments
 from isthmus.models.catalogue.facts import Thinking
+from isthmus.models.catalogue.table import owner_at
 from isthmus.models.conversation import used_ids
 from isthmus.models.endpoint.endpoint import ModelEndpoint
 from isthmus.models.endpoint.failure import HttpFailure, error_object
@@ -47,7 +48,7 @@ from isthmus.models.port.received import as_count, tool_arguments, without
 from isthmus.models.streaming import AnswerReader, ProviderModel, StreamedAnswer, StreamOptions
 
 if TYPE_CHECKING:
-    from openai import AsyncOpenAI
+    from isthmus.models.openai.client import RepeatingClient
 
 FINISH: Mapping[str, Finish] = {
     "stop": Finish.STOP,
@@ -258,8 +259,11 @@ def _join_details(before: Sequence[Any], more: Sequence[Any]) -> list[Any]:
     return joined
 
 
-class OpenAIModel(ProviderModel["AsyncOpenAI"]):
+class OpenAIModel(ProviderModel["RepeatingClient"]):
     """A model on a server with the Chat Completions API."""
+
+    path = "/chat/completions"
+    """Path of the API below the base URL."""
 
     def __init__(
         self, name: str, endpoint: ModelEndpoint, environment: Mapping[str, str], options: StreamOptions
@@ -271,7 +275,9 @@ class OpenAIModel(ProviderModel["AsyncOpenAI"]):
     @override
     def capabilities(self) -> Capabilities:
         facts = self.facts
-        return self._able(Capabilities(thoughts=facts is None or facts.thinking is not Thinking.NONE))
+        is_own = owner_at(self._endpoint.base_url) == "openai"  # what imitators cache is not known
+        thoughts = facts is None or facts.thinking is not Thinking.NONE
+        return self._able(Capabilities(thoughts=thoughts, effort_empties_cache=is_own))
 
     @override
     async def prepare(self) -> None:
@@ -302,16 +308,8 @@ class OpenAIModel(ProviderModel["AsyncOpenAI"]):
     @asynccontextmanager
     async def _open(self, body: JsonObject) -> AsyncGenerator[AsyncIterator[object], None]:
         client = await self._client.get()
-        from openai import AsyncStream
-
-        async with await client.post(
-            "/chat/completions",
-            content=encoded_body(body),
-            cast_to=object,
-            stream=True,
-            stream_cls=AsyncStream[object],
-        ) as stream:
-            yield read_events(stream.response)
+        async with client.streamed(self.path, encoded_body(body)) as response:
+            yield read_events(response)
 
     def _failure(self, error: Exception) -> HttpFailure | Exception | None:
         from openai import APIConnectionError, APIError, APIStatusError
@@ -323,7 +321,7 @@ class OpenAIModel(ProviderModel["AsyncOpenAI"]):
         # An error inside the stream.
         return HttpFailure(None, error_object(error.body), text=error.message) if isinstance(error, APIError) else None
 
-    def _connect(self) -> "AsyncOpenAI":
+    def _connect(self) -> "RepeatingClient":
         from isthmus.models.openai.client import RepeatingClient
 
         where = self._endpoint

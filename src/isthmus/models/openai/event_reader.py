@@ -4,12 +4,12 @@ The SDK's own iterator passes each event through a dozen functions, which costs 
 """
 
 import asyncio
-import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Final
 
 from isthmus.encoding.json_shapes import as_object, as_text
+from isthmus.encoding.json_text import decode_loosely
 
 if TYPE_CHECKING:
     import httpx2
@@ -74,7 +74,7 @@ async def read_events(response: "httpx2.Response") -> AsyncIterator[object]:
                     if response.http_version == "HTTP/1.1":
                         await _read_rest(pieces)
                     return
-                event: object = json.loads(data.decode())
+                event: object = decode_loosely(data.decode())
                 if error := as_object(event).get("error"):
                     raise _api_error(error, response)
                 yield event

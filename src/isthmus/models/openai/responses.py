@@ -5,8 +5,7 @@ Used for OpenAI's own server; servers that imitate OpenAI have Chat Completions
 events are read as raw JSON. https://platform.openai.com/docs/api-reference/responses-streaming
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -20,9 +19,8 @@ from isthmus.models.conversation import used_ids
 from isthmus.models.endpoint.endpoint import ModelEndpoint
 from isthmus.models.endpoint.failure import HttpFailure, error_object
 from isthmus.models.endpoint.providers import OPENAI
-from isthmus.models.openai.chat_body import encoded_body, origin_of
+from isthmus.models.openai.chat_body import origin_of
 from isthmus.models.openai.chat_completions import OpenAIModel
-from isthmus.models.openai.event_reader import read_events
 from isthmus.models.openai.responses_body import ITEM, custom_tools, responses_body
 from isthmus.models.port.base import (
     Capabilities,
@@ -160,6 +158,8 @@ class ResponsesReader(AnswerReader):
 class ResponsesModel(OpenAIModel):
     """A model of OpenAI by the Responses API."""
 
+    path = "/responses"
+
     @property
     @override
     def provider(self) -> str:
@@ -182,17 +182,6 @@ class ResponsesModel(OpenAIModel):
     def _reader(self, request: ModelRequest) -> AnswerReader:
         origin = responses_origin_of(self._endpoint)
         return ResponsesReader(origin, used_ids(request.messages), custom_tools(request))
-
-    @override
-    @asynccontextmanager
-    async def _open(self, body: JsonObject) -> AsyncGenerator[AsyncIterator[object], None]:
-        client = await self._client.get()
-        from openai import AsyncStream
-
-        async with await client.post(
-            "/responses", content=encoded_body(body), cast_to=object, stream=True, stream_cls=AsyncStream[object]
-        ) as stream:
-            yield read_events(stream.response)
 
 
 MODEL = ResponsesModel

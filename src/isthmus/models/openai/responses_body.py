@@ -6,7 +6,7 @@ https://platform.openai.com/docs/api-reference/responses/create. Not here: the a
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, assert_never
 
 from isthmus.encoding.json_shapes import as_object, as_text
@@ -64,7 +64,9 @@ def responses_body(
         body["include"] = ["reasoning.encrypted_content"]
     if request.tools:
         body["tools"] = list(map(_tool, request.tools))
-        if request.choice is not ToolChoice.AUTO:
+        if request.allowed is not None and request.choice is not ToolChoice.NONE:
+            body["tool_choice"] = _allowed_tools(request, request.allowed)
+        elif request.choice is not ToolChoice.AUTO:
             body["tool_choice"] = TOOL_CHOICES[request.choice]
     body |= sampling_fields(request.sampling)
     if request.max_output_tokens is not None:
@@ -75,6 +77,16 @@ def responses_body(
 def custom_tools(request: ModelRequest) -> Mapping[str, str]:
     """Return the names of the tools of a request whose input is a text, with the name of that argument."""
     return {tool.name: tool.free_form.argument for tool in request.tools if tool.free_form is not None}
+
+
+def _allowed_tools(request: ModelRequest, allowed: Collection[str]) -> dict[str, Any]:
+    """Return the choice among some of the tools, which leaves their list in the cache."""
+    tools = [
+        {"type": "function" if tool.free_form is None else "custom", "name": tool.name}
+        for tool in request.tools
+        if tool.name in allowed
+    ]
+    return {"type": "allowed_tools", "mode": TOOL_CHOICES[request.choice], "tools": tools}
 
 
 def _tool(tool: ToolSpec) -> dict[str, Any]:

@@ -177,6 +177,8 @@ class ModelRequest:
     request even if none may be called: providers require them beside earlier calls. ``is_interactive``: a user reads
     the answers, so that minutes may pass between two requests. ``refused`` are media of the messages that the provider
     has refused before. ``conversation`` is the same in all requests of one, and no provider is sent it as it is.
+    ``allowed`` are the names of the tools that may be called; None is all of them. Like ``choice`` it leaves ``tools``
+    as they are, with which the part of a request begins that providers cache.
     """
 
     system: str
@@ -190,6 +192,7 @@ class ModelRequest:
     is_interactive: bool = False
     refused: frozenset[Media] = frozenset()
     conversation: str = ""
+    allowed: frozenset[str] | None = None
 
 
 @record
@@ -345,6 +348,7 @@ class Capabilities:
         efforts: levels of thinking that change the request, in ascending order.
         default_effort: the level without a choice; empty if only the provider knows it.
         output_limit: maximum size of an answer in tokens; None if unknown.
+        effort_empties_cache: whether another effort makes the provider compute the conversation anew.
         end: sentence that the model ends or has ended; empty if nothing is known of it.
         costs: prices of today; None if they are not known.
     """
@@ -357,6 +361,7 @@ class Capabilities:
     output_limit: int | None = None
     end: str = ""
     costs: "ModelCosts | None" = None
+    effort_empties_cache: bool = False
 
     def nearest_effort(self, effort: Effort) -> Effort | None:
         """Return the level that is sent for an effort; None if the model has no levels."""

@@ -4,13 +4,13 @@ An absent field, or one of another type, reads as empty. Data that must stay unc
 provider.
 """
 
-import json
 import secrets
 from collections.abc import Collection
 from typing import Any
 
 from isthmus.encoding.codec import JsonObject
 from isthmus.encoding.json_shapes import is_object
+from isthmus.encoding.json_text import JsonError, decode_any_text
 from isthmus.text.visible import single_line, with_ellipsis
 
 
@@ -34,8 +34,8 @@ def tool_arguments(text: str) -> tuple[JsonObject, str | None]:
     if not text.strip():
         return {}, None
     try:
-        value: object = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
+        value: object = decode_any_text(text)
+    except JsonError as error:
         return {}, f"the arguments are not valid JSON ({error}): {excerpt(text)}"
     if not is_object(value):
         return {}, f"the arguments are not a JSON object: {excerpt(text)}"

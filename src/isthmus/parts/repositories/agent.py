@@ -17,7 +17,6 @@ from isthmus.agent.hosted import AgentFailedError
 from isthmus.agent.session.moved_paths import move_paths
 from isthmus.agent.session.session import ReadSession, Session
 from isthmus.agent.session.turn import AgentTurn
-from isthmus.client import SessionStatus
 from isthmus.development_tool import AgentSettings, SlashCommand
 from isthmus.engine.port.agents import CompletingAgent, GeneralCommandAgent, ObservableAgent, SuspendingAgent
 from isthmus.engine.port.workspaces import REPOSITORY
@@ -32,6 +31,7 @@ from isthmus.events import (
     ToolCallUpdate,
 )
 from isthmus.internal_events import WorktreeUsed
+from isthmus.session_status import SessionStatus
 from isthmus.slash_commands.tree import Completion
 from isthmus.worktrees.errors import SessionMovedError
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from isthmus.a2a.serving.names import ServingError
+from isthmus.programs.process.garbage import searched_seldom
 from isthmus.programs.process.logs import Redaction, begin_log, secrets_of
 from isthmus.programs.serve.serve_settings import NAMES, ServeSettings
 from isthmus.programs.serve.serving_pages import completed, show_page, table_of, workbench_pages
@@ -87,6 +88,7 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
 
         server = a2a_server(app, engine, listener, serving, say_ready)
         stack.enter_context(_announced(server.url, token_path, setup, rule, settings.agent))
+        stack.enter_context(searched_seldom())
         await server.run_until_stopped()
 
 

@@ -227,7 +227,8 @@ def data_directory(options: GivenOptions) -> Path:
 
 
 def _policy(options: GivenOptions, settings: "Settings", *, may_ask: bool) -> "Policy":
-    from isthmus.agent.approval.policy import ApprovalMode, Policy, grants_from_settings
+    from isthmus.agent.approval.grants import grants_from_settings
+    from isthmus.agent.approval.policy import ApprovalMode, Policy
     from isthmus.agent.approval.session_policy import wrong_entry
 
     if options.yolo and options.approval_mode not in (None, ApprovalMode.YOLO):

@@ -16,7 +16,7 @@ from typing import Any, Protocol, TextIO, assert_never
 
 from typing_extensions import override
 
-from isthmus.client import APPROVAL_REQUIRED, Delivery, TaskSnapshot
+from isthmus.client import Delivery, TaskSnapshot
 from isthmus.development_tool import ToolCall, ToolCallStatus
 from isthmus.events import (
     AgentMessage,
@@ -31,6 +31,7 @@ from isthmus.events import (
     ToolCallUpdate,
 )
 from isthmus.internal_events import InternalEvent
+from isthmus.questions import APPROVAL_REQUIRED
 from isthmus.record import record
 from isthmus.task_view import TaskView
 from isthmus.terminal.headless.statistics import session_metrics, stream_stats

@@ -10,8 +10,8 @@ packages/core/src/output/types.ts). Token counts are 0 if the agent does not rep
 from collections.abc import Iterable
 from typing import Any
 
-from isthmus.client import ELICITATION, SAMPLING
 from isthmus.development_tool import FileDiff, ToolCallStatus
+from isthmus.questions import ELICITATION, SAMPLING
 from isthmus.task_view import CallView, ModelUsage, TaskView, total_usage, unpriced_models
 from isthmus.terminal.diff import changed_lines
 from isthmus.text.money import in_dollars

@@ -325,7 +325,7 @@ class TerminalConversation:
         if before != "plan" and not await self.mode.choose("plan"):
             return
         await self._send(text, images)
-        while self.mode.name == "plan" and self.prompter.typed.next_is_none and not self.is_unfinished:
+        while self.mode.name == "plan" and not self.prompter.typed.has_next and not self.is_unfinished:
             answer = (await self._ask_line(PLAN_LINES, "plan: ", PLAN_CHOICES)).strip()
             if answer in PLAN_MODES:
                 if await self.mode.choose(PLAN_MODES[answer]):

@@ -10,9 +10,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from isthmus.client import US_DOLLARS, AgentClient, CommandScope, SessionStatus, SessionStatusProvider
+from isthmus.client import AgentClient, CommandScope, SessionStatusProvider
 from isthmus.errors import IsthmusError
 from isthmus.events import TaskState
+from isthmus.session_status import US_DOLLARS, SessionStatus
 from isthmus.task_view import ModelUsage
 from isthmus.text.money import from_dollars, show_dollars
 from isthmus.text.units import show_count, show_tokens

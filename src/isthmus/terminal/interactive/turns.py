@@ -12,10 +12,11 @@ from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from isthmus.client import ELICITATION, SAMPLING, AgentClient, TaskNotCancelable
+from isthmus.client import AgentClient, TaskNotCancelable
 from isthmus.errors import IsthmusError
 from isthmus.events import TaskState
 from isthmus.fronts.task_stream import FrontTimeouts, TaskStream
+from isthmus.questions import ELICITATION, SAMPLING
 from isthmus.terminal.interactive.asking import QuestionOutcome, TerminalQuestions, stop_all
 from isthmus.terminal.questions.typed_ahead import WorkKey
 

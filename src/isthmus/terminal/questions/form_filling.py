@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, cast
 
-from isthmus.client import ELICITATION
 from isthmus.development_tool import ToolCall
 from isthmus.encoding.jsonc import JsoncError, parse
 from isthmus.forms.asked_question import question_in
 from isthmus.forms.form import FieldKind, Form, FormError, FormField
 from isthmus.forms.requested_schema import REQUESTED_SCHEMA, form_of
+from isthmus.questions import ELICITATION
 from isthmus.record import record
 from isthmus.text.visible import visible_line, with_ellipsis
 

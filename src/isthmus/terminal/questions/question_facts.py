@@ -6,9 +6,9 @@ a command is in a sandbox, for example. Pure; not the choices and their descript
 
 from dataclasses import replace
 
-from isthmus.client import ELICITATION, LOOP_QUESTION, QUESTION_MARK, SAMPLING
 from isthmus.development_tool import CommandTrial, ExecuteDetails, FileDiff, GenericDetails, McpDetails, ToolCall
 from isthmus.forms.asked_question import question_in
+from isthmus.questions import ELICITATION, LOOP_QUESTION, QUESTION_MARK, SAMPLING
 from isthmus.record import record
 from isthmus.text.units import show_count
 from isthmus.text.visible import visible_line, with_ellipsis

@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from isthmus.client import ACCEPTING_OPTIONS, ELICITATION, REFUSING_OPTIONS, SAMPLING, offered_option, refuses
 from isthmus.development_tool import ConfirmationOption, FileDiff, ModifiedFileDetails, ToolCall, ToolCallConfirmation
 from isthmus.forms.asked_question import filled_answer, question_in
+from isthmus.questions import ACCEPTING_OPTIONS, ELICITATION, REFUSING_OPTIONS, SAMPLING, offered_option, refuses
 from isthmus.record import record
 from isthmus.terminal.questions.form_filling import filling_of
 from isthmus.terminal.questions.hunk_choice import can_choose

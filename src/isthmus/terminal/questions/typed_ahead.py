@@ -66,9 +66,9 @@ class TypedAhead:
         return self.queue.pop(0) if self.queue else None
 
     @property
-    def next_is_none(self) -> bool:
-        """Whether no message waits."""
-        return not self.queue
+    def has_next(self) -> bool:
+        """Whether a message waits."""
+        return bool(self.queue)
 
     def take_steering(self) -> str:
         """Remove and return everything that was typed, for the work under way."""

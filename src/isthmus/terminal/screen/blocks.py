@@ -8,10 +8,10 @@ import json
 from rich.cells import cell_len
 from rich.text import Text
 
-from isthmus.client import ELICITATION
 from isthmus.development_tool import ExecuteDetails, FileDiff, GenericDetails, McpDetails, ToolCall, ToolCallStatus
 from isthmus.encoding.codec import JsonObject
 from isthmus.forms.asked_question import filled_answer, question_in
+from isthmus.questions import ELICITATION
 from isthmus.task_view import CallView
 from isthmus.terminal.diff import DiffLine, LineKind, changed_lines, diff_lines
 from isthmus.terminal.questions.question_facts import facts_of, shown_name

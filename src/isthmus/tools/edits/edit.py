@@ -13,7 +13,7 @@ from isthmus.files.atomic import FileChangedError, remove_if_unchanged, write_if
 from isthmus.files.nofollow import make_folders
 from isthmus.internal_events import SeenText
 from isthmus.record import record
-from isthmus.text.diff import unified_diff
+from isthmus.text.diff import line_opcodes, split_lines, unified_diff
 from isthmus.text.text_file import TextFile, TextForm, UnencodableTextError, with_newlines_of
 from isthmus.text.visible import printable
 from isthmus.tools.edits.omitted_code import omitted_line
@@ -25,6 +25,8 @@ from isthmus.tools.port.workspace import Workspace
 
 FILE_CHANGED = "file_changed"
 OMITTED_CODE = "omitted_code"
+MAXIMUM_TOLD_PLACES = 10
+"""Maximum number of places in a file whose lines the model is told after an edit."""
 
 
 @record
@@ -162,16 +164,40 @@ def written_text(written: FileDiff) -> tuple[SeenText, ...]:
     return (whole_text(Path(written.file_path), written.new_content),)
 
 
-def edit_result(written: FileDiff, proposal: FileDiff, note: str) -> ToolSucceeded:
-    """Return the result of an edit that was written; `note` tells the model what was tolerated."""
+def edit_result(written: FileDiff, proposal: FileDiff, note: str, *, shows_diff: bool = False) -> ToolSucceeded:
+    """Return the result of an edit that was written; `note` tells the model what was tolerated.
+
+    The model has just written the text itself, and reads each result again in all later requests. So it is told the
+    lines, and the diff only where it may be another one than meant: with a note, or with `shows_diff`.
+    """
     done = "Created the new file" if written.old_content is None else "Modified the file"
     for_model = f"{done} {written.file_path}.{note}"
     is_modified = written.new_content != proposal.new_content
     if is_modified:
         for_model += f" User modified the content of the file to be: {written.new_content}"
-    else:
+    elif note or shows_diff:
         for_model += f" What changed:\n{written.formatted_diff}"
+    elif written.old_content is not None:
+        for_model += f" Changed now: {_places(written.old_content, written.new_content)}."
     return ToolSucceeded(ToolOutput(diff=written), for_model, seen=written_text(written) if is_modified else ())
+
+
+def _places(old: str, new: str) -> str:
+    """Return the lines of a text that differ from the one before, by their numbers."""
+    old_lines, new_lines = split_lines(old), split_lines(new)
+    if not new_lines:
+        return "all of it was removed"
+    removed: list[str] = []
+    there: list[str] = []
+    for tag, _, _, start, end in line_opcodes(old_lines, new_lines):
+        if tag == "delete":
+            removed.append(f"removed after line {start}")
+        elif tag != "equal":
+            there.append(f"{start + 1}-{end}" if end > start + 1 else f"{end}")
+    more = " and further ones" if max(len(there), len(removed)) > MAXIMUM_TOLD_PLACES else ""
+    lines = "lines" if len(there) > 1 or any("-" in each for each in there) else "line"
+    told = [f"{lines} {', '.join(there[:MAXIMUM_TOLD_PLACES])}"] if there else []
+    return f"{', '.join([*told, *removed[:MAXIMUM_TOLD_PLACES]])}{more} of {len(new_lines)}"
 
 
 def _encoded(target: EditTarget, content: str, moved: EditTarget | None = None) -> bytes:

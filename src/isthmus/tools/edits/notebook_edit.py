@@ -71,7 +71,7 @@ class NotebookEdit:
         if not isinstance(proposal, FileDiff):
             proposal = await asyncio.to_thread(self._proposal, arguments, context)
         written = await asyncio.to_thread(write_approved, context, shown, proposal, context.approved.modified_content)
-        return edit_result(written, proposal, "")
+        return edit_result(written, proposal, "", shows_diff=True)
 
     def overwriting(self, arguments: Arguments) -> Overwriting:
         """Return that a cell is replaced or deleted, unless one is inserted."""

@@ -353,6 +353,10 @@ class AskingTool(Protocol):
         """Return the answers that the user can choose."""
         ...
 
+    def words_option(self, arguments: Arguments) -> str | None:
+        """Return the id of an answer in the user's own words; None if one of the choices stands for it, or none."""
+        ...
+
 
 @runtime_checkable
 class DelegatingTool(Tool, Protocol):

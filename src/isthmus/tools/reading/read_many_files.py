@@ -1,7 +1,9 @@
 """read_many_files: read the texts of all files that match patterns, one after the other."""
 
 import asyncio
-from collections.abc import Iterator, Mapping
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +16,11 @@ from isthmus.tools.port.content import BINARY_SUFFIXES, is_file, is_folder, read
 from isthmus.tools.port.excerpt import MAXIMUM_CHARACTERS, MAXIMUM_LINE_CHARACTERS, excerpt_of
 from isthmus.tools.port.failure import ToolFailure
 from isthmus.tools.port.seen_text import seen_text
-from isthmus.tools.port.workspace import FoundFile, Workspace
+from isthmus.tools.port.shown_files import ShownFiles
+from isthmus.tools.port.workspace import Workspace
 from isthmus.tools.search.glob_pattern import GlobPattern
 from isthmus.tools.search.list_directory import FILTERING_OPTIONS
-from isthmus.tools.search.walking import Walk
+from isthmus.tools.search.listing import FileListing, list_files
 
 MAXIMUM_FILES = 1_000
 MAXIMUM_TOTAL_CHARACTERS = 2 * MAXIMUM_CHARACTERS
@@ -79,33 +82,66 @@ class ReadManyFiles:
         if checked.boolean("useDefaultExcludes", default=True):
             excluded += [GlobPattern(pattern) for pattern in _DEFAULT_EXCLUDES]
 
-        def collect(files: Iterator[FoundFile]) -> list[str]:
-            return [
-                file.path
-                for file in files
-                # Patterns match an absolute path, of a further folder, without its first slash.
-                if any(pattern.matches(file.path.removeprefix("/")) for pattern in included)
-                and not any(pattern.matches(file.path.removeprefix("/")) for pattern in excluded)
-                and workspace.shows(workspace.root / file.path)
-            ]
-
         options = checked.nested("file_filtering_options")
         git = options.boolean("respect_git_ignore", default=True)
-        walk = Walk(workspace, workspace.root, git=git, for_contents=True)
-        paths = await walk.run(collect)
-        for folder in workspace.others:
-            if any(_is_below(pattern, folder) for pattern in checked.strings("include")):
-                paths += await Walk(workspace, folder, git=git, for_contents=True).run(collect)
+        others = [
+            folder
+            for folder in workspace.others
+            if any(_is_below(pattern, folder) for pattern in checked.strings("include"))
+        ]
+        paths: list[str] = []
+        note = ""
+        for folder in (workspace.root, *others):
+            listing = await list_files(workspace, folder, git=git, for_contents=True)
+            note = note or listing.note
+            paths += await _in_thread(partial(_matching, listing, workspace, included, excluded, git=git))
         if not paths:
             message = "No files match " + ", ".join(checked.strings("include")) + "."
-            return ToolSucceeded(ToolOutput(text=message), walk.note + message)
+            return ToolSucceeded(ToolOutput(text=message), note + message)
         text, seen, left_out = await asyncio.to_thread(_read_all, workspace, paths)
         summary = "\n".join((f"Read {len(seen)} of {len(paths)} files.", *left_out))
-        for_model = f"{walk.note}{text}--- End of content ---\n{summary}"
+        for_model = f"{note}{text}--- End of content ---\n{summary}"
         return ToolSucceeded(ToolOutput(text=summary), for_model, seen=seen)
 
     def _check(self, arguments: Arguments) -> CheckedArguments:
         return check_arguments(self.name, PARAMETERS, arguments, {"paths": "include"})
+
+
+async def _in_thread(find: Callable[[Callable[[], bool]], list[str]]) -> list[str]:
+    """Return what a function finds in a thread, which ends early if the task is cancelled."""
+    stopped = threading.Event()
+    try:
+        return await asyncio.to_thread(find, stopped.is_set)
+    finally:
+        stopped.set()
+
+
+def _matching(
+    listing: FileListing,
+    workspace: Workspace,
+    included: Sequence[GlobPattern],
+    excluded: Sequence[GlobPattern],
+    should_stop: Callable[[], bool],
+    *,
+    git: bool,
+) -> list[str]:
+    """Return the matching files that are shown now, in the order of the names in their paths."""
+    shown = ShownFiles(workspace, listing.place, git=git, for_contents=True)
+    found: list[str] = []
+    for relative, prefix, folder in listing.folders():
+        if should_stop():
+            return []
+        place = prefix.removeprefix("/")  # Patterns match an absolute path, of a further folder, without that.
+        files = folder.files()
+        names = {name for pattern in included for name in pattern.matching_names(place, files)}
+        for pattern in excluded if names else ():
+            names.difference_update(pattern.matching_names(place, list(names)))
+        found += [
+            prefix + name
+            for name in names
+            if shown.shows(relative + name) and workspace.shows(workspace.root / (prefix + name))
+        ]
+    return sorted(found, key=lambda path: path.split("/"))
 
 
 def _included(workspace: Workspace, pattern: str, checked: CheckedArguments) -> GlobPattern:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from isthmus.record import record
+from isthmus.runtime.running_tasks import RunningTasks
 from isthmus.tools.port.failure import ToolFailure
 from isthmus.tools.shell.process_group import GRACE_SECONDS, ProcessGroup, process_group
 from isthmus.tools.shell.shell_output import ShellOutput
@@ -78,7 +79,7 @@ class BackgroundCommands:
     def __init__(self, grace_seconds: float = GRACE_SECONDS) -> None:
         self._grace_seconds = grace_seconds
         self._of_sessions: dict[str, list[BackgroundCommand]] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks = RunningTasks()
 
     async def start(self, session: str, text: str, launch: BackgroundLaunch, output: ShellOutput) -> BackgroundCommand:
         """Start a command; ``text`` is what the user and the model know it by.
@@ -96,9 +97,7 @@ class BackgroundCommands:
         item = BackgroundCommand(text, output)
         commands.append(item)
         started: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        task = asyncio.create_task(self._run(item, launch, started), name="isthmus-background-command")
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks.start(self._run(item, launch, started), name="isthmus-background-command")
         try:
             await started
         except BaseException:
@@ -142,8 +141,7 @@ class BackgroundCommands:
         for commands in self._of_sessions.values():
             for item in commands:
                 item.stop("the agent's program ended")
-        if self._tasks:
-            await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._tasks.wait()
 
     async def _run(self, item: BackgroundCommand, launch: BackgroundLaunch, started: "asyncio.Future[None]") -> None:
         try:

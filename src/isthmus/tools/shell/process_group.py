@@ -11,8 +11,9 @@ import os
 import secrets
 import signal
 from asyncio.subprocess import DEVNULL, Process
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from isthmus.runtime.group_guard import MARK, group_guard, group_members, signal_followers
 from isthmus.runtime.process_family import NoParent, ProcessFamily, can_start_families, start_family
@@ -70,9 +71,9 @@ class ProcessGroup:
         """Ids of the processes that could not be ended, such as another user's; known afterwards."""
         return self._process.survived if isinstance(self._process, ProcessFamily) else ()
 
-    async def wait(self) -> int:
+    def wait(self) -> Coroutine[Any, Any, int]:
         """Wait for the end of the command, and return its exit code."""
-        return await self._process.wait()
+        return self._process.wait()
 
     def is_alive(self) -> bool:
         """Return whether any process of the group is running; a zombie is not."""

@@ -3,7 +3,8 @@ import json
 
 import pytest
 
-from isthmus.agent.approval.policy import ApprovalMode, Policy, grants_from_settings
+from isthmus.agent.approval.grants import grants_from_settings
+from isthmus.agent.approval.policy import ApprovalMode, Policy
 from isthmus.terminal.headless.headless import HeadlessOptions, run_headless
 from support.command_harness import CommandHarness, OpenHarness
 from support.scripted_wire import Call, Reply, Say

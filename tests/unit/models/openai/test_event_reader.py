@@ -47,6 +47,11 @@ async def test_what_follows_the_end_mark_is_not_read_as_events() -> None:
     assert [event async for event in read_events(response)] == [{"a": 1}, END_MARK]
 
 
+async def test_numbers_that_json_lacks_are_read_as_null_and_the_answer_goes_on() -> None:
+    response = httpx2.Response(200, content=b'data: {"logprobs":[-Infinity,NaN,1e999,0.5]}\n\ndata: [DONE]\n\n')
+    assert [event async for event in read_events(response)] == [{"logprobs": [None, None, None, 0.5]}, END_MARK]
+
+
 async def test_data_that_is_no_json_is_an_error() -> None:
     response = httpx2.Response(200, content=b"data: {\n\n")
     with pytest.raises(ValueError, match="Expecting"):

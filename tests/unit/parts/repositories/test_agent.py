@@ -9,7 +9,7 @@ from isthmus.agent.calls.suspended_calls import SuspendedCalls
 from isthmus.agent.session.choices import Choices
 from isthmus.agent.session.session import ReadSession, Session
 from isthmus.agent.session.turn import AgentTurn
-from isthmus.client import PromptMessage, SessionStatus
+from isthmus.client import PromptMessage
 from isthmus.development_tool import AgentSettings, SlashCommand, ToolCall, ToolCallStatus
 from isthmus.engine import Engine, EngineOptions
 from isthmus.engine.port.agents import GeneralCommandAgent
@@ -18,6 +18,7 @@ from isthmus.events import AgentEvent, StateChange, TaskState, ToolCallUpdate
 from isthmus.journal.port.base import Journal
 from isthmus.journal.sqlite.journal import SqliteJournal
 from isthmus.parts.repositories.served import ServedRepositories
+from isthmus.session_status import SessionStatus
 from isthmus.slash_commands.tree import Completion
 from support.engines import events
 from support.git_repositories import SharedRepository, git

@@ -4,9 +4,10 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from isthmus.client import CommandScope, Cost, PromptMessage, SessionStatus
+from isthmus.client import CommandScope, PromptMessage
 from isthmus.events import TextContent
 from isthmus.internal_events import Compacted, ModelReply
+from isthmus.session_status import Cost, SessionStatus
 from isthmus.task_view import ModelUsage
 from isthmus.terminal.interactive.status_line import StatusLine
 from isthmus.terminal.interactive.turn_cost import TurnCosts

@@ -3,7 +3,8 @@ from typing import Any
 
 import pytest
 
-from isthmus.client import CommandScope, Cost, SessionStatus
+from isthmus.client import CommandScope
+from isthmus.session_status import Cost, SessionStatus
 from isthmus.task_view import ModelUsage
 from isthmus.terminal.interactive.status_line import StatusLine, branch_of
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from isthmus.client import LOOP_QUESTION, Delivery, TaskSnapshot
+from isthmus.client import Delivery, TaskSnapshot
 from isthmus.development_tool import (
     AgentThought,
     ConfirmationRequest,
@@ -31,6 +31,7 @@ from isthmus.events import (
     Thought,
     ToolCallUpdate,
 )
+from isthmus.questions import LOOP_QUESTION
 from isthmus.task_view import TaskView
 from isthmus.terminal.questions.questions import question_of
 from isthmus.terminal.screen.render import TaskRenderer

@@ -136,7 +136,7 @@ async def test_files_are_created_changed_and_deleted(workspace: Path) -> None:
     assert (await run(workspace, patch("*** Add File: sub/a.txt", "+one", "+two"))).startswith("Created the new file")
     assert (workspace / "sub/a.txt").read_bytes() == b"one\ntwo\n"
     changed = await run(workspace, patch("*** Update File: sub/a.txt", "@@", " one", "-two", "+2"))
-    assert changed.startswith(f"Modified the file {workspace / 'sub/a.txt'}. What changed:\n--- a/sub/a.txt\n")
+    assert changed == f"Modified the file {workspace / 'sub/a.txt'}. Changed now: line 2 of 2."
     assert (workspace / "sub/a.txt").read_bytes() == b"one\n2\n"
     assert (await run(workspace, patch("*** Delete File: sub/a.txt"))) == f"Deleted {workspace / 'sub/a.txt'}."
     assert not (workspace / "sub/a.txt").exists()

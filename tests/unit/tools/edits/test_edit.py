@@ -264,7 +264,30 @@ async def test_the_model_is_told_how_its_text_differed_from_the_file(workspace: 
     approved = Approved(await proposal_of(Replace(), workspace, arguments))
     result = await success_of(Replace(), tool_context(workspace), approved, **arguments)
     assert "(old_string was found with another indentation.)" in result.for_model
+    assert "\n-    if old:\n+    if new:\n" in result.for_model
     assert (workspace / "a.txt").read_bytes() == b"    if new:\n        go()\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "old", "new", "told"),
+    [
+        ("one\nold\n", "old", "new", "line 2 of 2"),
+        ("one\nold\nthree", "old\n", "a\nb\nc\n", "lines 2-4 of 5"),
+        ("old\nx\nold\ny\nold\n", "old", "a\nb", "lines 1-2, 4-5, 7-8 of 8"),
+        ("one\nold\nthree\n", "old\n", "", "removed after line 1 of 2"),
+        ("old\nx\nold\n", "old\n", "", "removed after line 0, removed after line 1 of 1"),
+        ("x\nold\n" * 30, "old", "new", "lines 2, 4, 6, 8, 10, 12, 14, 16, 18, 20 and further ones of 60"),
+        ("old", "old", "", "all of it was removed"),
+    ],
+)
+async def test_the_model_is_told_the_lines_of_an_edit_and_not_its_own_text_again(
+    workspace: Path, before: str, old: str, new: str, told: str
+) -> None:
+    (workspace / "a.txt").write_text(before, encoding="utf-8")
+    arguments = {"file_path": "a.txt", "old_string": old, "new_string": new, "allow_multiple": True}
+    approved = Approved(await proposal_of(Replace(), workspace, arguments))
+    result = await success_of(Replace(), tool_context(workspace), approved, **arguments)
+    assert result.for_model == f"Modified the file {workspace / 'a.txt'}. Changed now: {told}."
 
 
 async def test_a_refusal_shows_the_nearest_lines_with_their_numbers(workspace: Path) -> None:

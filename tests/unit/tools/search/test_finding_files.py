@@ -13,6 +13,7 @@ from isthmus.tools.search.glob import Glob
 from isthmus.tools.search.glob_pattern import FileFilter, GlobPattern
 from isthmus.tools.search.list_directory import ListDirectory
 from support.tool_calls import success_of, tool_context
+from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
 
@@ -201,3 +202,34 @@ async def test_a_name_with_line_breaks_takes_one_line_in_every_listing(workspace
         "link -> to\\nnowhere",
     ]
     assert "a\\nb.txt (9 bytes)" in await found(workspace, pattern="**/*")
+
+
+async def test_many_files_are_found_in_the_index_of_the_workspace(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(workspace, {f"pkg{at}/a.py": f"text {at}" for at in range(20)})
+    looked: list[str] = []
+    scandir = os.scandir
+
+    def counted(folder: str) -> Any:
+        looked.append(str(folder))
+        return scandir(folder)
+
+    monkeypatch.setattr(os, "scandir", counted)
+
+    context = tool_context(workspace)
+
+    async def is_known() -> bool:
+        looked.clear()
+        found = await success_of(ReadManyFiles(), context, include=["pkg7/*.py"])
+        assert "text 7" in found.for_model
+        return not set(looked) - {str(workspace), str(workspace / "pkg7")}  # whose rules are read for each call
+
+    # Folders that changed shortly before they were listed are read again.
+    await eventually_async(is_known, what="a call lists no other folder again")
+    make(workspace, {"pkg3/b.py": "new text"})
+    looked.clear()
+    found = await success_of(ReadManyFiles(), context, include=["pkg3/*", "pkg7/*"], exclude=["**/a.py"])
+    assert found.for_model.startswith("--- pkg3/b.py ---\n\nnew text")
+    assert "Read 1 of 1 files." in found.for_model
+    assert {Path(folder).name for folder in looked} <= {workspace.name, "pkg3", "pkg7"}

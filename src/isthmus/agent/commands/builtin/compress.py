@@ -5,13 +5,18 @@ from isthmus.agent.commands.port.context import CommandContext, CommandError
 from isthmus.agent.context.compaction import NotCompactedError, compact
 from isthmus.agent.context.windows import window_of
 from isthmus.agent.hooks.refusal import RefusedByHookError
+from isthmus.agent.session.next_request import next_request
+from isthmus.models.port.base import ModelRequest, key_of
 
 
 async def compress(context: CommandContext) -> None:
     """Let the model write the summary, and report the saved tokens."""
-    model = await context.model()
+    model, session = await context.model(), context.session
+    request: ModelRequest | None = None
+    if key_of(model) in session.prefixes:
+        request = next_request(session, model, context.options.effort, may_ask=context.options.policy.may_ask)
     try:
-        done = await compact(context.turn, model, window_of(context.session, model))
+        done = await compact(context.turn, model, window_of(session, model), request)
     except NotCompactedError as error:
         raise CommandError(str(error), "not_compacted") from error
     except RefusedByHookError as refused:

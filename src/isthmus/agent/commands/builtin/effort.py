@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 
+from isthmus.agent.commands.builtin.switching import agreed_note
 from isthmus.agent.commands.port.base import ArgumentCompletion, CommandNode, CompletionContext, argument
 from isthmus.agent.commands.port.context import CommandContext, CommandError
+from isthmus.agent.context.switch_price import effort_price
 from isthmus.internal_events import EffortChosen
 from isthmus.models.port.base import DEFAULT_EFFORT, EFFORTS, ChatModel, Effort, ModelError
 
@@ -22,8 +24,12 @@ async def effort(context: CommandContext) -> None:
             raise CommandError(f"{model.name} has no levels of thinking. /model NAME switches to another model.")
         unknown = f"{model.name} has no effort {name}" if name in EFFORTS else f"Unknown effort {name[:100]}"
         raise CommandError(f"{unknown}; expected one of {', '.join(names)}.")
-    await context.turn.emit(EffortChosen(None if name == DEFAULT_EFFORT else name))
-    await context.say(f"This session continues with the effort {name}.")
+    before, after = context.session.choices.effort, None if name == DEFAULT_EFFORT else name
+    price = effort_price(context.session, model, before, after, context.options.effort)
+    present = f"the effort {before or DEFAULT_EFFORT}"
+    note = await agreed_note(context, price, f"the effort {name}", present, {"effort": name})
+    await context.turn.emit(EffortChosen(after))
+    await context.say(f"This session continues with the effort {name}.{note}")
 
 
 def _names(model: ChatModel) -> Sequence[str]:

@@ -15,7 +15,8 @@ from typing_extensions import override
 
 from isthmus.agent.approval.policy import AskedEachTime
 from isthmus.agent.calls.call_hooks import CallHooks
-from isthmus.agent.calls.runner import CallRunner, CallServices
+from isthmus.agent.calls.runner import CallRunner
+from isthmus.agent.calls.services import CallServices
 from isthmus.agent.calls.suspended_calls import SuspendedCalls
 from isthmus.agent.memory.memory import Memory
 from isthmus.agent.options import AgentOptions

@@ -1,12 +1,17 @@
 """/cost and /stats: what a session, a turn and a request have cost."""
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from isthmus.agent.session.spending import BudgetLimits
 from isthmus.development_tool import ToolCallStatus
-from isthmus.events import TaskState
+from isthmus.events import TaskState, Thought
 from isthmus.internal_events import ModelChosen
-from support.command_harness import OpenHarness
+from isthmus.models.gemini import GeminiModel
+from isthmus.models.port.base import Effort
+from support.command_harness import OpenHarness, Ran
 from support.scripted_wire import Call, Reply, Say, WireUsage
 
 pytestmark = pytest.mark.anyio
@@ -104,3 +109,62 @@ async def test_a_switch_that_costs_little_or_an_unknown_amount_is_said(open_harn
     assert "reads about 2,030 tokens anew; cost unknown (no price for unknown)" in unknown.text
     assert "anew" not in new.text
     assert "anew" not in same.text
+
+
+def _thoughts(ran: Ran) -> list[str]:
+    thoughts = [event.thought for event in ran.events if isinstance(event, Thought)]
+    return [thought.description for thought in thoughts if thought.subject == "Price of the switch"]
+
+
+async def test_the_price_of_a_model_that_a_client_names_is_said_once(open_harness: OpenHarness) -> None:
+    async with open_harness([LONG] * 4, prices=PRICES) as harness:
+        first = await harness.prompt("look", model="gemini:test")
+        same = await harness.prompt("go on", first.context_id, model="gemini:test")
+        other = await harness.prompt("go on", first.context_id, model="gemini:other")
+        after = await harness.prompt("go on", first.context_id, model="gemini:other")
+    assert [_thoughts(ran) for ran in (first, same, after)] == [[], [], []]
+    (said,) = _thoughts(other)
+    assert "other has nothing of this conversation in its cache: its next request reads about 50," in said
+    assert "which costs about $50.0" in said
+
+
+def _give_efforts(monkeypatch: pytest.MonkeyPatch, *, empties_cache: bool) -> None:
+    usual = GeminiModel.capabilities.fget
+    assert usual is not None
+    efforts = (Effort.LOW, Effort.MEDIUM, Effort.HIGH)
+    changes: dict[str, Any] = {"effort_empties_cache": empties_cache, "efforts": efforts, "default_effort": "high"}
+    monkeypatch.setattr(GeminiModel, "capabilities", property(lambda model: replace(usual(model), **changes)))
+
+
+async def test_the_price_of_another_effort_is_asked_or_said(
+    open_harness: OpenHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _give_efforts(monkeypatch, empties_cache=True)  # as at Anthropic and OpenAI
+    async with open_harness([LONG, LONG, LONG], prices={"test": PRICES["other"]}) as harness:
+        first = await harness.prompt("look")
+        same = await harness.run("/effort high", first.context_id)  # the default
+        assert (same.state, "anew" in same.text) == (TaskState.COMPLETED, False)
+        asked = await harness.run("/effort low", first.context_id)
+        assert asked.state is TaskState.INPUT_REQUIRED
+        assert asked.calls[0].confirmation_request is not None
+        assert asked.calls[0].confirmation_request.generic_details is not None
+        assert asked.calls[0].confirmation_request.generic_details.description == (
+            "test has nothing of this conversation in its cache for the effort low: its next request reads about 50,020"
+            " tokens anew, which costs about $50.02 without its answer. Without the switch the same costs about $5.00."
+            " Switch to the effort low?"
+        )
+        refused = await harness.answer(asked, "cancel")
+        assert "This session stays with the effort high." in refused.text
+        by_client = await harness.prompt("go on", first.context_id, effort="medium")
+        (said,) = _thoughts(by_client)
+        assert "for the effort medium" in said
+
+
+async def test_another_effort_that_leaves_the_cache_costs_nothing(
+    open_harness: OpenHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _give_efforts(monkeypatch, empties_cache=False)
+    async with open_harness([LONG], prices={"test": PRICES["other"]}) as harness:
+        first = await harness.prompt("look")
+        ran = await harness.run("/effort low", first.context_id)
+    assert ran.text == "This session continues with the effort low."

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.agent.approval.policy import ApprovalMode, Policy, grants_from_settings
+from isthmus.agent.approval.grants import grants_from_settings
+from isthmus.agent.approval.policy import ApprovalMode, Policy
 from isthmus.agent.commands.custom.template import TemplateError, parse
 from isthmus.client import CommandMessage, CommandScope
 from isthmus.development_tool import CommandExecutionStatus, ToolCallStatus

@@ -1,0 +1,80 @@
+// Who asks, and where: in the list of the inbox and above its question.
+
+import { html, nothing } from "lit";
+import { type Form, formOf } from "../forms/form.ts";
+import { askerOf, summaryOf, titleOf } from "../forms/form-facts.ts";
+import { MARK, icon, stateMark } from "../icons.ts";
+import { factsOf } from "../question.ts";
+import { visibleLine } from "../safe.ts";
+import { type SessionList, sessionPath } from "../sessions.ts";
+import type { Question } from "../store.ts";
+import { age, t } from "../words.ts";
+import { countsOf } from "./counts.ts";
+
+/** Return the name of the MCP server that asks; empty if the agent does. */
+function serverOf({ call }: Question): string {
+  const server = call.input_parameters?.server;
+  return /^(elicitation|sampling)$/.test(call.tool_name) && typeof server === "string" ? visibleLine(server, 60) : "";
+}
+
+function badge(server: string, agent: string) {
+  const sign = server ? icon("plug") : agent === "Isthmus" ? MARK : [...agent][0]?.toUpperCase();
+  return html`<span class="who" aria-hidden="true">${sign}</span>`;
+}
+
+const titleIn = (sessions: SessionList, { task }: Question): string => visibleLine(sessions.titleOf(task), 80);
+
+/** Return the first line of a question in the list. */
+export function fromLine(question: Question, sessions: SessionList, agent: string, now: number) {
+  const server = serverOf(question);
+  const session = titleIn(sessions, question);
+  const place = server ? [t("mcpServer"), session].filter(Boolean).join(" \u00b7 ") : session;
+  return html`<span class="from"
+    >${badge(server, agent)}<span class="cut"
+      ><b dir="auto">${server || agent}</b> <span class="t3" dir="auto">${place}</span></span
+    ><time>${age(question.task.changedAt, now)}</time></span
+  >`;
+}
+
+/** Return what a question is about, in two lines. */
+export function aboutLines(question: Question): { what: unknown; peek: unknown } {
+  const form = formOf(question.calls);
+  if (form) return { what: titleOf(form), peek: summaryOf(form) };
+  const { call, task } = question;
+  const facts = factsOf(call, task.workspace);
+  const diff = call.confirmation_request?.file_edit_details;
+  return {
+    what: html`${facts.verb} ${facts.object}`,
+    peek: html`${diff ? countsOf(diff) : nothing} ${facts.costs || facts.touches}`,
+  };
+}
+
+/** Return who asks and where, for the head above a question; on a phone in two lines. */
+export function askerHead(question: Question, sessions: SessionList, agent: string, now: number, isOpen: boolean) {
+  const form = formOf(question.calls);
+  const server = serverOf(question);
+  const waits = age(question.task.changedAt, now);
+  const session = titleIn(sessions, question);
+  const { contextId, id } = question.task;
+  return html`${badge(server, agent)}
+    <span class="asker sm md cut" dir="auto">${server || agent}</span>
+    <span class="sm t3 wide-only">${t(server ? "anMcpServerIn" : "inSession")}</span>
+    <a class="sm cut" href=${sessionPath(contextId, id)} dir="auto">${session || t("sessions")}</a>
+    ${isOpen ? html`<span class="pill acc">${stateMark("input-required")}${waits === t("now") ? t("waitsSince") : t("waitsFor", waits)}</span>` : nothing}
+    ${form ? phoneHead(form, session, agent, waits) : nothing}`;
+}
+
+function phoneHead(form: Form, session: string, agent: string, waits: string) {
+  const count = form.fields.length;
+  const title =
+    form.server || form.is !== "questions"
+      ? t("questionOfServer", askerOf(form, agent))
+      : count > 1
+        ? t("countQuestions", count)
+        : t("questionOfAgent");
+  const place = [form.server ? t("mcpServer") : agent, session, waits].filter(Boolean).join(" \u00b7 ");
+  return html`<div class="phone-head">
+    <h1 class="cut">${title}</h1>
+    <span class="xs t3 cut" dir="auto">${place}</span>
+  </div>`;
+}

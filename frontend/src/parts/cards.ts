@@ -1,0 +1,6 @@
+// All that asks for an answer, and the diff in it: loaded behind the first drawing of the page.
+
+import "./diff-view.ts";
+import "./question-card.ts";
+import "./review-card.ts";
+import "./trust-card.ts";

@@ -1,0 +1,39 @@
+"""Questions of tool calls: what asks them, their ids, and the options that allow or refuse a call."""
+
+from collections.abc import Sequence
+
+from isthmus.development_tool import ConfirmationOption, ToolCall
+
+ELICITATION = "elicitation"
+"""Tool name of a call by which an MCP server, or a hosted agent, asks the user for information."""
+SAMPLING = "sampling"
+"""Tool name of a call by which an MCP server asks the model."""
+QUESTION_MARK = "?"
+"""Separator in the id of a question: the id of the call that asks, this mark, and a number or another call's id."""
+ASKED_IN = "asked_in"
+"""Key, in the input parameters of a question with this mark, of the tool name of the call that asks."""
+LOOP_QUESTION = "continue_repeating"
+"""Tool name of the question whether a model that repeats itself may go on."""
+APPROVAL_REQUIRED = "approval_required"
+"""Type of the error of a call that a user could have allowed, where no user can be asked."""
+ACCEPTING_OPTIONS = ("proceed_once", "accept", "allow_once", "allow-once", "allow", "once", "approved", "yes")
+"""Ids of options that allow a call once, ours first; hosted agents have ids of their own."""
+REFUSING_OPTIONS = ("cancel", "reject_once", "reject-once", "reject", "deny", "denied", "abort")
+"""Ids of options that refuse a call, ours first."""
+
+
+def refuses(option: ConfirmationOption) -> bool:
+    """Return whether an option refuses a call, by the kind that its agent states, otherwise by its id."""
+    return option.kind.startswith("reject") if option.kind else option.id.casefold() in REFUSING_OPTIONS
+
+
+def offered_option(call: ToolCall, wanted: Sequence[str], kind: str) -> str:
+    """Return the option of a call's question that is stated to be of this kind, otherwise the first of these ids.
+
+    If the question offers none of them, the first id is returned all the same, and the agent will refuse it.
+    """
+    request = call.confirmation_request
+    options = request.options if request is not None else ()
+    stated = next((option.id for option in options if option.kind == kind), None)
+    offered = {option.id for option in options}
+    return stated or next((option_id for option_id in wanted if option_id in offered), wanted[0])
