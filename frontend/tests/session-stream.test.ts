@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { EXTENSION } from "../src/protocol.ts";
 import { type SessionReader, SessionStream } from "../src/session-stream.ts";
 import { type Asked, json, serve, stream } from "./support/server.ts";
@@ -44,8 +44,6 @@ beforeEach(() => {
   vi.stubGlobal("document", { hidden: false, removeEventListener: vi.fn() });
   vi.stubGlobal("removeEventListener", vi.fn());
 });
-// Modules that a later file imports would take what is stubbed for a browser.
-afterEach(() => void vi.unstubAllGlobals());
 
 describe("the turns of a session", () => {
   it("are one conversation: the newest ones first, older ones when they are asked for", async () => {
