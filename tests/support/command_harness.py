@@ -189,7 +189,8 @@ async def command_harness(
         each.mkdir(parents=True, exist_ok=True)
     provider = {"GEMINI_API_KEY": "test-key", "GOOGLE_GEMINI_BASE_URL": wire.base_url}
     overrides = {
-        name: ModelOverride(100_000, None, *map(Decimal, of_model)) for name, of_model in (prices or {}).items()
+        name: ModelOverride(100_000, None, Decimal(read), Decimal(written), Decimal(cached))
+        for name, (read, written, cached) in (prices or {}).items()
     }
     open_priced = partial(open_agents_model, overrides=overrides)
     model = ModelDirectory(choose("gemini:test", None, provider), provider, open_priced, overrides)
