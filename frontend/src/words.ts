@@ -279,7 +279,7 @@ export const TABLE = {
     "Installing and notifications are off: browsers allow them only over https or on the server's own machine. Everything else works. `isthmus serve --ui` with TLS or behind a proxy turns them on.",
     "安装和通知已关闭:浏览器只在 https 或服务器本机上允许它们。其他功能均可使用。使用 TLS 或通过代理运行 `isthmus serve --ui` 即可启用。",
   ],
-  // quality of the task page
+  // quality of the session page
   begunBy: ["Begun by", "由此任务启动"],
   model: ["Model", "模型"],
   context: ["Conversation", "对话"],
@@ -301,8 +301,8 @@ export const TABLE = {
   rejectWith: ["Reject with this", "附此说明拒绝"],
   reasonHint: ["Why not, or what to do instead", "为什么不行,或者应该怎么做"],
   reasonAll: [
-    "All open questions of this task are rejected, and the agent goes on with your words.",
-    "此任务所有未回答的问题都会被拒绝,代理会按您的话继续。",
+    "All open questions of this turn are rejected, and the agent goes on with your words.",
+    "本轮所有未回答的问题都会被拒绝,代理会按您的话继续。",
   ],
   keyTell: ["reject and say why", "拒绝并说明"],
   waitsHere: ["Sent when this turn has ended, also with this page closed", "本轮结束后发送,关闭此页面也会发送"],

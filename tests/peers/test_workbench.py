@@ -156,9 +156,11 @@ def test_all_files_of_a_task_are_allowed_at_once(page: Page, shared: Workbench) 
 def test_a_question_that_is_answered_in_a_terminal_says_so(page: Page, shared: Workbench) -> None:
     shared.prompt(page, "please change it")
     page.wait_for_selector("isthmus-question .actions")
-    task = page.url.rpartition("/")[2]
+    call, task = page.evaluate(
+        "(({ call, taskId }) => [call.tool_call_id, taskId])(document.querySelector('isthmus-question'))"
+    )
     answer = {
-        "tool_call_id": page.evaluate("document.querySelector('isthmus-question').call.tool_call_id"),
+        "tool_call_id": call,
         "selected_option_id": "proceed_once",
     }
     message = {

@@ -34,12 +34,12 @@ interface Item {
 const keyOf = (question: Question): string => `${question.task.id}/${question.call.tool_call_id}`;
 const idsOf = (question: Question): Set<string> => new Set(question.calls.map((call) => call.tool_call_id));
 
-/** Return the agent or task that wants to edit a file; empty if it wants something else. */
+/** Return the agent or session that wants to edit a file; empty if it wants something else. */
 function sourceOf(item: Item | undefined): string {
   if (item?.review) return item.review.kind === "review" ? item.review.source : "";
   const question = item?.question;
   return question?.call.confirmation_request?.file_edit_details && !isForm(question.call)
-    ? `task ${question.task.id}`
+    ? `session ${question.task.contextId}`
     : "";
 }
 
@@ -352,7 +352,7 @@ export class InboxPage extends PageElement {
       : nothing;
   }
 
-  /** The open edits of the same agent or task as an item. */
+  /** The open edits of the same agent or session as an item. */
   #groupOf(item: Item | undefined): Item[] {
     const source = sourceOf(item);
     return source ? this.#shown.filter((one) => !one.isAnswered && sourceOf(one) === source) : [];

@@ -36,7 +36,7 @@ interface Listed {
 }
 
 /**
- * The files of one agent or task, to be answered at once. Only what is in the list is answered, each file by its own id
+ * The files of one agent or session, to be answered at once. Only what is in the list is answered, each file by its own id
  * and for what was shown of it; a file is accepted only once its diff was looked at.
  */
 @customElement("isthmus-all")
