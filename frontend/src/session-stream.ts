@@ -1,5 +1,6 @@
 // The turns of a session as one conversation: the newest ones first, live as long as they work, older ones as they are asked for.
 
+import { groupsOf } from "./forms/form.ts";
 import { TaskFollower, eventsAgain, type StreamState } from "./client.ts";
 import { ENDED, type ToolCall } from "./protocol.ts";
 import { ApiError } from "./session.ts";
@@ -184,9 +185,20 @@ export class SessionStream {
     return this.#shown.map((turn) => turn.fold);
   }
 
-  /** What waits for the user in any turn, in order. */
-  get questions(): { taskId: string; fold: TaskFold; call: ToolCall }[] {
-    return this.#shown.flatMap(({ id, fold }) => fold.questions.map((call) => ({ taskId: id, fold, call })));
+  /** What waits for the user in any turn, in order: each time the calls that are asked together. */
+  get questions(): ToolCall[][] {
+    return this.folds.flatMap((fold) => groupsOf(fold.questions));
+  }
+
+  /** Return the turn of a question. Turns may have equal ids: the one in which it is open, or was answered last. */
+  askedIn(calls: readonly ToolCall[]): TaskFold {
+    const ids = new Set(calls.map((call) => call.tool_call_id));
+    const { folds } = this;
+    return (
+      folds.find((fold) => fold.questions.some((call) => ids.has(call.tool_call_id))) ??
+      folds.findLast((fold) => [...ids].some((id) => fold.answers.has(id))) ??
+      this.fold
+    );
   }
 
   /** Return the turn of an item. */

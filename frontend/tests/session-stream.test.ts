@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { EXTENSION } from "../src/protocol.ts";
 import { type SessionReader, SessionStream } from "../src/session-stream.ts";
+import { call } from "./support/events.ts";
 import { type Asked, json, serve, stream } from "./support/server.ts";
 
 const turn = (id: string, more: object = {}): object => ({
@@ -29,6 +30,18 @@ function answering(...turns: object[]): (asked: Asked) => Response {
       : json({ contextId: "session", title: "", tasks: turns, queued: [], draft: "" });
   };
 }
+
+const says = (kind: string, ...calls: object[]): object => ({
+  statusUpdate: {
+    status: { state: "TASK_STATE_INPUT_REQUIRED", message: { parts: calls.map((data) => ({ data })) } },
+    metadata: { [EXTENSION]: { kind, answered_by: "phone" } },
+  },
+});
+const asks = (...ids: string[]): object =>
+  says(
+    "TOOL_CALL_UPDATE",
+    ...ids.map((id) => call(id, "PENDING", { tool_name: "ask_user", confirmation_request: { options: [] } })),
+  );
 
 function reader(): SessionReader {
   return { came: vi.fn(), turned: vi.fn() };
@@ -120,6 +133,27 @@ describe("the turns of a session", () => {
     late?.(json({ contextId: "left", tasks: [turn("b")] }));
     await vi.waitFor(() => expect(session.stream.is).toBe("ended"));
     expect(textsOf(session)).toEqual(["a"]);
+    session.detach();
+  });
+
+  it("ask all their questions, each in its turn, also where an earlier one had a call of the same id", async () => {
+    const answer = says("TOOL_CALL_CONFIRMATION", { tool_call_id: "1", selected_option_id: "o" });
+    serve(({ path }) => {
+      const [, id = ""] = /tasks\/(\w+):subscribe/.exec(path) ?? [];
+      if (id === "a") return stream(prompt(id), asks("1"), answer, done);
+      if (id) return stream(prompt(id), id === "b" ? asks("q?0", "q?1") : asks("1"));
+      return answering(
+        turn("a"),
+        turn("b", { state: "input-required" }),
+        turn("c", { state: "input-required" }),
+      )({ path } as Asked);
+    });
+    const session = new SessionStream(reader());
+    session.begin({ contextId: "session", turn: "" });
+    const ids = () => session.questions.map((calls) => calls.map((one) => one.tool_call_id));
+    await vi.waitFor(() => expect(ids()).toEqual([["q?0", "q?1"], ["1"]]));
+    await vi.waitFor(() => expect(session.folds[0]?.answers.has("1")).toBe(true));
+    expect(session.questions.map((calls) => session.askedIn(calls).name)).toEqual(["b", "c"]);
     session.detach();
   });
 

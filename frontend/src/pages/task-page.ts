@@ -29,7 +29,6 @@ import { type Rows, rowOfItem } from "../parts/task-rows.ts";
 import type { FindBar } from "../parts/find-bar.ts";
 import "../parts/find-bar.ts";
 import "../parts/item-list.ts";
-import { groupsOf } from "../forms/form.ts";
 import { type Asked, askedCard } from "../parts/asked-card.ts";
 import type { FormCard } from "../parts/form-card.ts";
 import type { QuestionCard } from "../parts/question-card.ts";
@@ -111,7 +110,7 @@ export class TaskPage extends PageElement {
     if (changed.has("contextId") || changed.has("taskId")) this.#begin();
     else if (changed.has("turn")) this.#mustReveal = this.turn !== "";
     const card = () => this.querySelector<QuestionCard | FormCard>("isthmus-question, isthmus-form");
-    this.#lost.take(this.#questions, () => card()?.hasText ?? false);
+    this.#lost.take(this.#session.questions, () => card()?.hasText ?? false);
     if (changed.has("now")) this.#session.tick();
     if (changed.has("storeVersion")) this.#compare();
     // It changes at the ends of turns.
@@ -216,7 +215,7 @@ export class TaskPage extends PageElement {
   }
 
   #failed = (): void => {
-    this.#lost.failed(this.#questions);
+    this.#lost.failed(this.#session.questions);
     this.requestUpdate();
   };
 
@@ -224,11 +223,6 @@ export class TaskPage extends PageElement {
     this.#lost.close();
     this.requestUpdate();
   };
-
-  /** The open questions of all turns, each with the calls that are asked together. */
-  get #questions(): ToolCall[][] {
-    return this.#session.folds.flatMap((fold) => groupsOf(fold.questions));
-  }
 
   get #fold() {
     return this.#session.fold;
@@ -256,13 +250,14 @@ export class TaskPage extends PageElement {
     const isWorking = !ENDED.has(this.#state) && this.#state !== "input-required";
     const questions = this.#session.questions;
     const lost = this.#lost.calls;
-    const asked = lost ?? this.#lost.shown ?? this.#questions[0];
+    const asked = lost ?? this.#lost.shown ?? questions[0];
+    const open = new Set(questions.flat().map((call) => call.tool_call_id));
     const isOver = ENDED.has(this.#state);
     const isWhole = this.contextId !== "";
     this.#rows = {
       now: this.now,
       workspace,
-      asking: new Set(questions.map(({ call }) => call.tool_call_id)),
+      asking: open,
       open: this.open,
       set: (key, isOpen) => this.#set(key, isOpen),
       toggle: (item) => void this.#toggle(item),
@@ -326,8 +321,8 @@ export class TaskPage extends PageElement {
             ? askedCard(
                 {
                   calls: asked,
-                  open: new Set(questions.map(({ call }) => call.tool_call_id)),
-                  ...this.#ownerOf(asked),
+                  open,
+                  ...this.#askedIn(asked),
                   agent: this.agent,
                   hasEnded: lost !== undefined,
                   isOff: this.#session.stream.is !== "live",
@@ -446,13 +441,8 @@ export class TaskPage extends PageElement {
   }
 
   /** Return the task of the turn that asks, and who answered which of its calls. */
-  #ownerOf(asked: readonly ToolCall[]): Pick<Asked, "task" | "taskId" | "answers"> {
-    const ids = new Set(asked.map((call) => call.tool_call_id));
-    const fold =
-      this.#session.folds.find(
-        ({ questions, answers }) =>
-          questions.some((call) => ids.has(call.tool_call_id)) || [...ids].some((id) => answers.has(id)),
-      ) ?? this.#fold;
+  #askedIn(asked: readonly ToolCall[]): Pick<Asked, "task" | "taskId" | "answers"> {
+    const fold = this.#session.askedIn(asked);
     return { task: fold.row ?? this.store.rows.get(fold.name), taskId: fold.name, answers: fold.answers };
   }
 
