@@ -17,7 +17,7 @@ from isthmus.acp.front.left_open import LeftOpen
 from isthmus.acp.front.prompts import ReadPrompt, available_commands, command_of, read_prompt
 from isthmus.acp.front.replayed_updates import ReplayedUpdates
 from isthmus.acp.front.session_options import SETTING, SessionOptions
-from isthmus.acp.front.session_state import SessionState
+from isthmus.acp.front.session_state import SessionStateReader
 from isthmus.acp.front.turn import (
     BegunPrompt,
     ClientPort,
@@ -96,7 +96,7 @@ class FrontSession:
         self._preparing: asyncio.Future[None] | None = None
         self._left_open = LeftOpen(agent)
         self._has_title = False
-        self._state = SessionState(agent, self._scope, client.update)
+        self._state = SessionStateReader(agent, self._scope, client.update)
         self._knows_mode = False
         self._tree: Sequence[SlashCommand] = ()
 

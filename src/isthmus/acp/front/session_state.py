@@ -18,7 +18,7 @@ STATUS_SECONDS = 5.0
 """Maximum wait for an agent to tell the state of a session; without it the client is told less."""
 
 
-class SessionState:
+class SessionStateReader:
     """Asks the agent for the state of one session, and tells the client how full its context is when that changes."""
 
     def __init__(
