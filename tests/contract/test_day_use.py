@@ -224,7 +224,7 @@ async def test_what_was_removed_before_costs_were_kept_still_counts(tmp_path: Pa
     path = tmp_path / "journal.sqlite"
     await (await SqliteJournal.open(path)).aclose()
     with closing(sqlite3.connect(path)) as connection:  # As version 10 had it.
-        connection.execute("ALTER TABLE removed_tokens DROP COLUMN cost")
+        connection.executescript("DROP TABLE sessions; DROP TABLE queued; ALTER TABLE removed_tokens DROP COLUMN cost")
         connection.execute("INSERT INTO removed_tokens VALUES ('alice', 't1', ?, 7)", (MIDNIGHT,))
         connection.execute("PRAGMA user_version=10")
         connection.commit()

@@ -77,7 +77,8 @@ async def test_a_journal_of_version_6_gets_a_place_for_chats(tmp_path: Path) -> 
     await journal.aclose()
     connection = sqlite3.connect(path, isolation_level=None)
     connection.executescript(
-        "DROP TABLE chats; DROP TABLE removed_tokens; DROP INDEX tasks_in_queue; DROP INDEX tasks_at_work;"
+        "DROP TABLE sessions; DROP TABLE queued; DROP TABLE chats; DROP TABLE removed_tokens;"
+        " DROP INDEX tasks_in_queue; DROP INDEX tasks_at_work;"
         " DROP INDEX tasks_in_queue_by_user; DROP TABLE queue;"
         " ALTER TABLE tasks DROP COLUMN label; ALTER TABLE tasks DROP COLUMN tag;"
         " ALTER TABLE tasks DROP COLUMN reserved; ALTER TABLE tasks DROP COLUMN running_limit"

@@ -258,7 +258,8 @@ async def test_what_waits_in_a_file_of_the_version_before_starts_as_before(tmp_p
     await old.aclose()
     with sqlite3.connect(path) as connection:
         connection.executescript(
-            "DROP INDEX tasks_at_work; ALTER TABLE tasks DROP COLUMN running_limit;"
+            "DROP TABLE sessions; DROP TABLE queued; DROP INDEX tasks_at_work;"
+            " ALTER TABLE tasks DROP COLUMN running_limit;"
             " ALTER TABLE removed_tokens DROP COLUMN cost; PRAGMA user_version=9"
         )
     connection.close()
@@ -267,7 +268,7 @@ async def test_what_waits_in_a_file_of_the_version_before_starts_as_before(tmp_p
     assert await take(upgraded) == ["a1", "a2"]
     await upgraded.aclose()
     with sqlite3.connect(path) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (11,)
+        assert connection.execute("PRAGMA user_version").fetchone() == (12,)
     connection.close()
 
 
@@ -278,9 +279,10 @@ async def test_what_waits_in_a_database_of_the_version_before_starts_as_before(p
     await old.aclose()
     await run_sql(url, "ALTER TABLE tasks DROP COLUMN running_limit")
     await run_sql(url, "ALTER TABLE removed_tokens DROP COLUMN cost")
+    await run_sql(url, "DROP TABLE sessions, queued")
     await run_sql(url, "UPDATE journal SET version = 4")
     upgraded = await PostgresJournal.open(url)
     await queue(upgraded, ONE, "a3")
     assert await take(upgraded) == ["a1", "a2"]
     await upgraded.aclose()
-    assert await run_sql(url, "SELECT version FROM journal") == 6
+    assert await run_sql(url, "SELECT version FROM journal") == 7

@@ -64,7 +64,7 @@ async def test_a_journal_of_version_1_keeps_everything_and_is_the_local_users(tm
         assert [row[-1] for row in after] == ["", "", "", "alice"]
         kept = connection.execute("SELECT task, seq, at, type, body FROM events ORDER BY task, seq").fetchall()
         assert set(bodies) <= set(kept)
-        assert connection.execute("PRAGMA user_version").fetchone() == (11,)
+        assert connection.execute("PRAGMA user_version").fetchone() == (12,)
         assert connection.execute("SELECT task, message, seq FROM messages ORDER BY task, seq").fetchall() == [
             (task, message, seq)
             for task, seq, _, kind, body in sorted(kept)

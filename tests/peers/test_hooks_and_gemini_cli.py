@@ -276,10 +276,9 @@ def test_hooks_change_choose_replace_and_answer_around_the_model(
     around_model(workspace, AROUND_MODEL)
     options = ("-p", "say xyzzy", "--approval-mode", "yolo")
     status, output, errors, requests = run_here(*options, replies=said_around(workspace))
-    assert check_around(workspace, requests) == {"mode": "ANY"}
-    # Gemini CLI sends these names; here no other tool is described.
-    tools = sorted(tool["name"] for tool in requests[0]["tools"][0]["functionDeclarations"])
-    assert tools == ["list_directory", "read_file"]
+    assert check_around(workspace, requests) == {
+        "mode": "ANY", "allowedFunctionNames": ["list_directory", "read_file"]
+    }  # fmt: skip
     assert (status, output, "good words" in errors) == (0, "By a hook.\n", True)
     assert "asked enough" in caplog.text
 

@@ -238,7 +238,8 @@ FIELDS = [
         3,
         marks=pytest.mark.requirement("A2A-130"),
     ),
-    # Fields that Isthmus adds to AgentSettings, as the document allows.
+    # Fields that Isthmus adds, as the document allows.
+    pytest.param(development_tool.ConfirmationRequest, "words_option", "optional", "string", 101),
     pytest.param(development_tool.AgentSettings, "mcp_servers", "repeated", "McpServerSettings", 101),
     pytest.param(development_tool.AgentSettings, "allowed_tools", "repeated", "string", 102),
     pytest.param(development_tool.AgentSettings, "model", "optional", "string", 103),

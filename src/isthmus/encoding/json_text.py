@@ -9,11 +9,11 @@ import codecs
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
-from typing import Any, cast
+from collections.abc import Callable
+from typing import Any
 
 from isthmus.encoding.codec import MAXIMUM_DEPTH, is_deeper, well_formed
-from isthmus.encoding.compact_json import compact_encoder
+from isthmus.encoding.compact_json import finite_encoder
 from isthmus.errors import IsthmusError
 
 # Some clients (httpx) use str.splitlines, which also ends lines there; in JSON they occur only in strings.
@@ -100,23 +100,6 @@ def encode_ascii(value: object) -> bytes:
     return _ENCODE_ASCII(value).encode()
 
 
-def finite_encoder(*, ensure_ascii: bool = False) -> Callable[[object], str]:
-    """Return a function that encodes values as compact JSON; NaN and infinities, which JSON does not have, become null.
-
-    It raises TypeError for values that are not JSON, and RecursionError for those nested too deeply.
-    """
-    # No value is circular; one would exceed the recursion limit. The check would cost a tenth of the time.
-    encode_finite = compact_encoder(ensure_ascii=ensure_ascii, allow_nan=False)
-
-    def encoded(value: object) -> str:
-        try:
-            return encode_finite(value)
-        except ValueError:
-            return encode_finite(_finite(value))
-
-    return encoded
-
-
 def _escape(found: re.Match[str]) -> str:
     return f"\\u{ord(found.group()):04x}"
 
@@ -170,13 +153,3 @@ def _is_unicode(value: Any) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Mapping):
-        return {key: _finite(item) for key, item in cast("Mapping[str, Any]", value).items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(item) for item in cast("list[Any]", value)]
-    return value

@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, TypeVar, cast
 
-from isthmus.encoding.compact_json import compact_encoder
+from isthmus.encoding.compact_json import finite_encoder
 
 T = TypeVar("T")
-_ENCODE = compact_encoder()
+_ENCODE = finite_encoder()
 
 
 class SharedObjects(tuple[Mapping[str, Any], ...]):

@@ -146,20 +146,26 @@ class MessageQueue:
         """Send what is due; return whether messages wait."""
         try:
             places = await self._journal.sessions.with_queues()
-            for user, context_id in places:
-                async with self._sending:
-                    session = await self._journal.sessions.session(context_id, user)
-                    if session is None or session.state is not SessionState.DONE:
-                        continue
-                    waiting = await self._journal.sessions.queue(context_id, user)
-                    if waiting and not waiting[0].problem:
-                        await self._send(session, user, waiting[0])
-            return bool(places)
         except IsthmusError as error:
             log.warning("messages that wait could not be looked at; they are again in a moment: %s", error)
-        except Exception:  # nothing awaits this
-            log.exception("messages that wait could not be sent because of a bug")
-        return True
+            return True
+        for user, context_id in places:
+            try:
+                await self._send_due(user, context_id)
+            except IsthmusError as error:
+                log.warning("a message that waits in session %s could not be sent yet: %s", context_id, error)
+            except Exception:  # nothing awaits this, and the messages of other sessions are sent all the same
+                log.exception("a message that waits in session %s could not be sent because of a bug", context_id)
+        return bool(places)
+
+    async def _send_due(self, user: str, context_id: str) -> None:
+        async with self._sending:
+            session = await self._journal.sessions.session(context_id, user)
+            if session is None or session.state is not SessionState.DONE:
+                return
+            waiting = await self._journal.sessions.queue(context_id, user)
+            if waiting and not waiting[0].problem:
+                await self._send(session, user, waiting[0])
 
     async def send(self, context_id: str, user: str, message_id: str) -> str:
         """Send a message before the others, whatever the last turn came to; return why it was not sent, or nothing.

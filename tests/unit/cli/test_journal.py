@@ -54,7 +54,7 @@ def test_the_state_of_a_journal_is_shown_with_its_processes(data: Path, capsys: 
     lines = dict(line.split(":", 1) for line in capsys.readouterr().out.splitlines() if not line.startswith("  "))
     facts = {name: value.strip() for name, value in lines.items()}
     assert facts["Journal"] == str(data / "journal.sqlite")
-    assert (facts["Version"], facts["Agent"], facts["Events"]) == ("11", "Isthmus", "22")
+    assert (facts["Version"], facts["Agent"], facts["Events"]) == ("12", "Isthmus", "22")
     assert facts["Tasks"] == ("9 (1 completed, 1 deleted, 1 failed, 1 input-required, 4 submitted, 1 working)")
     assert facts["Queue"].startswith("2, the first for ")
     assert (facts["Pushes"], facts["Processes"]) == ("1 (1 active)", "2")
@@ -63,7 +63,7 @@ def test_the_state_of_a_journal_is_shown_with_its_processes(data: Path, capsys: 
 def test_the_state_of_a_journal_is_json_too(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["journal", "status", "--json", "--data-dir", str(data)]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert (found["version"], found["newest_version"], found["queued"], found["pushes"]) == (11, 11, 2, {"active": 1})
+    assert (found["version"], found["newest_version"], found["queued"], found["pushes"]) == (12, 12, 2, {"active": 1})
     assert time.time() - 3600 < found["oldest_queued_since"] <= time.time()
     unknown, mine = sorted(found["processes"], key=lambda process: process["pid"] or 0)
     assert (unknown["owner"], unknown["alive"], unknown["tasks"]) == ("an-owner", None, 2)
@@ -76,7 +76,7 @@ def test_the_state_of_an_older_journal_is_shown_and_nothing_is_upgraded(
     before = (old / "journal.sqlite").read_bytes()
     assert run(["journal", "status", "--data-dir", str(old)]) == 0
     out = capsys.readouterr().out
-    assert "Version:   1; this program works with 11: isthmus journal migrate" in out
+    assert "Version:   1; this program works with 12: isthmus journal migrate" in out
     assert "Queue:     none" in out
     assert (old / "journal.sqlite").read_bytes() == before
 
@@ -85,14 +85,14 @@ def test_an_older_journal_is_upgraded_once(old: Path, capsys: pytest.CaptureFixt
     where = ["--data-dir", str(old)]
     before = (old / "journal.sqlite").read_bytes()
     assert run(["journal", "migrate", "--check", *where]) == 2
-    assert "has version 1; isthmus journal migrate upgrades it to version 11" in capsys.readouterr().out
+    assert "has version 1; isthmus journal migrate upgrades it to version 12" in capsys.readouterr().out
     assert run(["journal", "verify", *where]) == 1
     assert "isthmus journal migrate" in capsys.readouterr().err
     assert (old / "journal.sqlite").read_bytes() == before
     assert run(["journal", "migrate", *where]) == 0
-    assert "from version 1 to version 11" in capsys.readouterr().out
+    assert "from version 1 to version 12" in capsys.readouterr().out
     assert run(["journal", "migrate", *where]) == run(["journal", "migrate", "--check", *where]) == 0
-    assert capsys.readouterr().out.count("is up to date (version 11)") == 2
+    assert capsys.readouterr().out.count("is up to date (version 12)") == 2
     assert run(["journal", "verify", *where]) == 0
 
 
@@ -104,7 +104,7 @@ def test_a_newer_journal_is_refused_and_left_alone(
         connection.execute("PRAGMA user_version=99")
     connection.close()
     assert run(["journal", command, "--data-dir", str(data)]) == 1
-    assert "newer Isthmus (journal version 99, this one knows 11)" in capsys.readouterr().err
+    assert "newer Isthmus (journal version 99, this one knows 12)" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", ["status", "migrate", "verify"])

@@ -176,6 +176,18 @@ async def test_a_message_that_is_refused_waits_with_the_reason_until_it_is_chang
         assert (await agent.next())[0] == "one, edited"
 
 
+async def test_a_message_that_cannot_be_read_does_not_hold_those_of_other_sessions(
+    journal: SqliteJournal, agent: JournalAgent
+) -> None:
+    await begin(journal)
+    other = await journal.create(NewTask("other", "a", "/work", "Other"), [Prompt("o", "Other")], "here", 60)
+    await journal.finish(other.lease, [DONE], [])
+    await journal.sessions.put("a", "", QueuedMessage("broken", "not JSON"))
+    await wait(journal, "Second")
+    async with sending(journal, agent):
+        assert (await agent.next())[0] == "Second"
+
+
 async def test_commands_are_executed(journal: SqliteJournal, agent: JournalAgent) -> None:
     await begin(journal)
     await wait(journal, "/memory add  tides")

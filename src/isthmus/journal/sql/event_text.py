@@ -10,14 +10,14 @@ from functools import lru_cache
 from typing import Any, cast
 
 from isthmus.encoding.codec import well_formed
-from isthmus.encoding.compact_json import compact_encoder
+from isthmus.encoding.compact_json import finite_encoder
 from isthmus.encoding.shared_objects import SharedObjects
 
 KEPT = 16
 """Maximum number of texts of shared objects whose objects are kept in memory."""
 KEPT_CHARACTERS = 500_000
 """Length in characters of a text of shared objects above which its objects are not kept."""
-_JSON = compact_encoder()
+_JSON = finite_encoder()
 _EVENT = '{"type":"PromptBegun",'
 _FIELD = ',"tools":'
 """The last field of the event. Quotes within a JSON string are escaped, so no string contains this."""

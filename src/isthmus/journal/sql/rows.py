@@ -12,7 +12,7 @@ from typing import Any
 from isthmus.client import AllAtWork, Delivery, LimitReached, TaskQuery, UserLimits
 from isthmus.development_tool import ToolCall
 from isthmus.encoding.codec import from_json, to_json
-from isthmus.encoding.json_text import finite_encoder
+from isthmus.encoding.compact_json import finite_encoder
 from isthmus.events import AgentEvent, Prompt, TaskState, event_from_json, event_to_json
 from isthmus.journal.port.base import (
     EVENT_CHARACTERS,

@@ -36,6 +36,12 @@ def test_an_event_with_shared_tools_is_stored_and_read_as_it_was() -> None:
     assert delivery_of((1, 2.0, STORED)).event == event == event_from_json(json.loads(STORED))
 
 
+def test_numbers_that_json_lacks_are_null_in_shared_tools_too() -> None:
+    odd = ToolSpec("odd", "", {"type": "number", "maximum": float("inf"), "default": float("nan")})
+    (tool,) = json.loads(encode_event(begun(KnownSpecs(), odd)), parse_constant=pytest.fail)["tools"]
+    assert tool["parameters"] == {"type": "number", "maximum": None, "default": None}
+
+
 def test_sessions_with_the_same_tools_share_them_also_when_read() -> None:
     specs = KnownSpecs()
     sessions = Session("a"), Session("b"), Session("c"), Session("d")
