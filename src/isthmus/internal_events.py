@@ -387,3 +387,7 @@ class AgentRecord(InternalEvent):
 
     data: JsonObject
     merges: bool = False
+
+
+REQUEST_EVENTS = (EnvironmentContext, PromptBegun, PromptChanged)
+"""Events that begin a request to a model: no client sees them, and they are made again if they were not written."""

@@ -221,7 +221,7 @@ async def test_text_that_is_typed_when_a_review_took_the_focus_is_text_of_ones_o
     sublime.do(lambda: None)  # the plugin's next step
     assert (view.text, own_view.text) == ("one one\n", "onold\n")
     assert sublime.do(sublime.window.active_view) is own_view
-    assert "a proposed edit waits in the tab" in sublime.messages[-1]
+    assert any("a proposed edit waits in the tab" in message for message in sublime.messages)
 
 
 async def test_text_typed_at_once_into_a_review_without_another_file_is_an_edit_of_it(

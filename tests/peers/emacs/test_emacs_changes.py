@@ -262,6 +262,7 @@ async def test_hunks_are_shown_kept_undone_and_taken_back(driver: EmacsDriver, w
         await changes.go_to("-line 3")
         press("a")
         await changes.at("kept a.py")
+        await changes.shows("  kept a.py\n", buffer=FILE)  # the echo area may say it before the buffer does
         assert (await changes.lines(FILE))[:3] == ["changed  a.py  +1 -1", "  kept a.py", "@@ -30,1 +30,1 @@  turn 1"]
         await changes.go_to("+LINE 30")
         press("\r")

@@ -4,12 +4,10 @@ import asyncio
 from collections.abc import Callable
 
 from isthmus.events import AgentEvent
-from isthmus.internal_events import EnvironmentContext, PromptBegun, PromptChanged
+from isthmus.internal_events import REQUEST_EVENTS
 
 REQUEST_SECONDS = 0.03
 """Maximum time in seconds for which events that begin a request to a model wait for the next event, as text does."""
-_REQUEST_EVENTS = (EnvironmentContext, PromptBegun, PromptChanged)
-"""Events that no client sees, and that are made again if the process ends before they are written."""
 
 
 class GatheredEvents:
@@ -31,7 +29,7 @@ class GatheredEvents:
     def add(self, write: Callable[[], None], *events: AgentEvent) -> None:
         """Add events. ``write``, which writes what :meth:`take` returns, is called at the end of this turn or later."""
         self._events += events
-        if all(isinstance(event, _REQUEST_EVENTS) for event in events):
+        if all(isinstance(event, REQUEST_EVENTS) for event in events):
             if self._timer is None and not self._is_next:
                 self._timer = asyncio.get_running_loop().call_later(REQUEST_SECONDS, self._begin, write)
         elif not self._is_next:

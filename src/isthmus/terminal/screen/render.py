@@ -25,7 +25,7 @@ from isthmus.events import (
     Thought,
     ToolCallUpdate,
 )
-from isthmus.internal_events import InternalEvent, ThoughtProgress
+from isthmus.internal_events import REQUEST_EVENTS, InternalEvent, ThoughtProgress
 from isthmus.task_view import CallView, TaskView, text_of_parts
 from isthmus.terminal.headless.headless_output import retry_text
 from isthmus.terminal.questions.questions import CallQuestion, is_refusal
@@ -141,6 +141,8 @@ class TaskRenderer:
             self.tick(now)
             return
         self._last_event = now
+        if isinstance(event, REQUEST_EVENTS):
+            return  # They are written behind the first thought of their request, and say nothing of it.
         if not isinstance(event, Thought) or visible_line(event.thought.subject) == self._thinking:
             # The next thought may have begun before the last one is recorded.
             self._thinking = ""

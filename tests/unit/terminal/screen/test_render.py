@@ -31,6 +31,7 @@ from isthmus.events import (
     Thought,
     ToolCallUpdate,
 )
+from isthmus.internal_events import PromptBegun, ThoughtProgress
 from isthmus.questions import LOOP_QUESTION
 from isthmus.task_view import TaskView
 from isthmus.terminal.questions.questions import question_of
@@ -73,6 +74,18 @@ def in_status(call: ToolCall, status: ToolCallStatus, output: ToolOutput | None 
 
 def run(call: ToolCall, output: ToolOutput) -> Sequence[ToolCallUpdate]:
     return in_status(call, ToolCallStatus.EXECUTING), in_status(call, ToolCallStatus.SUCCEEDED, output)
+
+
+def test_the_present_thought_stays_when_the_events_that_began_its_request_come_late() -> None:
+    transcript = Transcript(is_terminal=True)
+    transcript.show(
+        Prompt("p", "decide"),
+        ThoughtProgress("Deciding"),
+        PromptBegun("m", (), ()),
+        Thought(AgentThought("Weighing", "")),
+    )
+    transcript.renderer.tick(5)
+    assert "Deciding" in transcript.text.rpartition("Weighing")[2]
 
 
 def test_a_turn_reads_like_a_transcript() -> None:
