@@ -71,7 +71,7 @@ describe("the events of a stream", () => {
   });
 });
 
-it("a row has the calls that wait, and nothing that is no call", () => {
+it("a row has the calls that wait, and nothing else", () => {
   const parts = [{ data: { tool_call_id: "c", tool_name: "x" } }, { data: { tool_call_id: 1 } }, { text: "a" }, null];
   const task = { id: "t", contextId: "s", status: { state: "TASK_STATE_INPUT_REQUIRED", message: { parts } } };
   expect(rowOf(task)).toMatchObject({ id: "t", contextId: "s", state: "input-required", createdAt: 0 });

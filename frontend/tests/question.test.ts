@@ -7,28 +7,43 @@ const asks = (more: Partial<ToolCall>): ToolCall => call("a", "PENDING", more);
 
 describe("the facts of a question", () => {
   it("of an edit are its file, how it changes, and what the answer covers", () => {
-    const file_edit_details = { file_name: "a", file_path: "/work/src/a.py", old_content: "", new_content: "1\n" };
+    const file_edit_details = {
+      file_name: "a",
+      file_path: "/home/user/code/src/a.py",
+      old_content: "",
+      new_content: "1\n",
+    };
     const confirmation_request = { options: [], file_edit_details };
     const input_parameters = { instruction: " speed\n\tup " };
-    expect(factsOf(asks({ tool_name: "replace", confirmation_request, input_parameters }), "/work/")).toEqual({
-      verb: "Change",
-      object: "src/a.py",
-      wants: "\u201cspeed up\u201d",
-      touches: "src/a.py, nothing else",
-      covers: "this change only; the next one is asked again",
-    });
+    expect(factsOf(asks({ tool_name: "replace", confirmation_request, input_parameters }), "/home/user/code/")).toEqual(
+      {
+        verb: "Change",
+        object: "src/a.py",
+        wants: "\u201cspeed up\u201d",
+        touches: "src/a.py, nothing else",
+        covers: "this change only; the next one is asked again",
+      },
+    );
     const { old_content: _, ...created } = file_edit_details;
     const { verb, touches } = factsOf(
       asks({ confirmation_request: { options: [], file_edit_details: created } }),
-      "/work",
+      "/home/user/code",
     );
     expect([verb, touches]).toEqual(["Create", "src/a.py, a new file of one line"]);
   });
 
   it("of a removal name it so, with the lines that go; a file that is only emptied is changed", () => {
-    const file_edit_details = { file_name: "b", file_path: "/work/old.py", old_content: "1\n2\n", new_content: "" };
+    const file_edit_details = {
+      file_name: "b",
+      file_path: "/home/user/code/old.py",
+      old_content: "1\n2\n",
+      new_content: "",
+    };
     const facts = (tool_name: string, input_parameters = {}) =>
-      factsOf(asks({ tool_name, input_parameters, confirmation_request: { options: [], file_edit_details } }), "/work");
+      factsOf(
+        asks({ tool_name, input_parameters, confirmation_request: { options: [], file_edit_details } }),
+        "/home/user/code",
+      );
     expect(facts("delete_file")).toMatchObject({
       verb: "Delete",
       object: "old.py",
@@ -43,30 +58,30 @@ describe("the facts of a question", () => {
   });
 
   it("of a command show what hides in it", () => {
-    const execute_details = { command: "ls\u202e /tmp\nrm x", working_directory: "/work" };
-    const facts = factsOf(asks({ confirmation_request: { options: [], execute_details } }), "/work");
+    const execute_details = { command: "ls\u202e /tmp\nrm x", working_directory: "/home/user/code" };
+    const facts = factsOf(asks({ confirmation_request: { options: [], execute_details } }), "/home/user/code");
     expect(facts).toMatchObject({ verb: "Run", object: "ls\\u{202e} /tmp rm x", covers: "this command, once" });
   });
 
   it("of a tool of a server name both", () => {
     const mcp_details = { server_name: "ga\u200bmes", tool_name: "play" };
-    const facts = factsOf(asks({ confirmation_request: { options: [], mcp_details } }), "/work");
+    const facts = factsOf(asks({ confirmation_request: { options: [], mcp_details } }), "/home/user/code");
     expect(facts.object).toBe("play");
     expect(facts.touches).toContain("ga\\u{200b}mes");
   });
 
   it("are found once for each call and folder", () => {
     const one = asks({ description: "look" });
-    expect(factsOf(one, "/work")).toBe(factsOf(one, "/work"));
-    expect(factsOf(one, "/work")).not.toBe(factsOf(one, "/other"));
+    expect(factsOf(one, "/home/user/code")).toBe(factsOf(one, "/home/user/code"));
+    expect(factsOf(one, "/home/user/code")).not.toBe(factsOf(one, "/other"));
   });
 });
 
 it.each([
-  ["/work/a", "/work", "a"],
-  ["/work/a", "/work/", "a"],
-  ["/workshop/a", "/work", "/workshop/a"],
-  ["/work/p\u0430y", "/work", "p\\u{430}y"],
+  ["/home/user/code/a", "/home/user/code", "a"],
+  ["/home/user/code/a", "/home/user/code/", "a"],
+  ["/workshop/a", "/home/user/code", "/workshop/a"],
+  ["/home/user/code/p\u0430y", "/home/user/code", "p\\u{430}y"],
 ])("the path %j is shown below %j as %j", (path, workspace, shown) => {
   expect(shownPath(path, workspace)).toBe(shown);
 });

@@ -94,15 +94,15 @@ describe("a fold of a task", () => {
   });
 
   it("counts the lines of each edit that was made once, and of a question for its row alone", () => {
-    const diff = edit("/work/a", "1\n2\n", "1\n3\n4\n");
+    const diff = edit("/home/user/code/a", "1\n2\n", "1\n3\n4\n");
     const done = called("a", "SUCCEEDED", { output: { diff } });
     const fold = folded([
       asked("a", { confirmation_request: { options: [], file_edit_details: diff } }),
       done,
       structuredClone(done),
-      called("b", "SUCCEEDED", { output: { diff: edit("/work/a", "", "5\n") } }),
+      called("b", "SUCCEEDED", { output: { diff: edit("/home/user/code/a", "", "5\n") } }),
     ]);
-    expect(fold.changedFiles).toEqual([{ path: "/work/a", added: 3, removed: 1 }]);
+    expect(fold.changedFiles).toEqual([{ path: "/home/user/code/a", added: 3, removed: 1 }]);
   });
 
   it("gives the first edit after a prompt's checkpoint to the prompt, and each to its call", () => {

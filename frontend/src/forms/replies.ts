@@ -95,7 +95,7 @@ export function declineOf(call: ToolCall): ConfirmationOption | undefined {
   return options.find((option) => option.id === "decline") ?? options.find(isRefusal);
 }
 
-/** Return the option that ends the call of a server; undefined if there is no other than to go on without an answer. */
+/** Return the option that ends the call of a server; undefined if the only other one is to go on without an answer. */
 export function cancelOf(call: ToolCall): ConfirmationOption | undefined {
   const option = call.confirmation_request?.options.find((one) => one.id === "cancel");
   return option && option !== declineOf(call) ? option : undefined;

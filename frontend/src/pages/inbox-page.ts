@@ -208,20 +208,7 @@ export class InboxPage extends PageElement {
                       ${askerHead(chosen.question, this.sessions, this.agent, this.now, !chosen.isAnswered)}
                       ${
                         chosen.isAnswered
-                          ? html`<span class="right"
-                              >${
-                                open.length
-                                  ? html`<button
-                                      class="b small"
-                                      @click=${() => {
-                                        this.#choose(open[0]);
-                                      }}
-                                    >
-                                      ${t("nextOne")} <kbd>j</kbd>
-                                    </button>`
-                                  : nothing
-                              }</span
-                            >`
+                          ? html`<span class="right">${this.#nextButton(open)}</span>`
                           : html`<span class="right row"
                               >${this.#allButton(chosen)}<span class="xs t3 num wide-only"
                                 >${t("placeOf", open.findIndex((item) => item.key === this.chosen) + 1, open.length)}</span
@@ -309,16 +296,7 @@ export class InboxPage extends PageElement {
         <span class="${hasEnded ? "right" : ""} xs t3 num"
           >${
             hasEnded
-              ? open.length
-                ? html`<button
-                    class="b small"
-                    @click=${() => {
-                      this.#choose(open[0]);
-                    }}
-                  >
-                    ${t("nextOne")} <kbd>j</kbd>
-                  </button>`
-                : nothing
+              ? this.#nextButton(open)
               : `${open.findIndex((other) => other.key === item.key) + 1} / ${open.length}`
           }</span
         >
@@ -356,6 +334,13 @@ export class InboxPage extends PageElement {
   #groupOf(item: Item | undefined): Item[] {
     const source = sourceOf(item);
     return source ? this.#shown.filter((one) => !one.isAnswered && sourceOf(one) === source) : [];
+  }
+
+  /** Return the button that leads from an answered item to the first open one. */
+  #nextButton(open: Item[]) {
+    return open.length
+      ? html`<button class="b small" @click=${() => this.#choose(open[0])}>${t("nextOne")} <kbd>j</kbd></button>`
+      : nothing;
   }
 
   #allButton(item: Item | undefined) {

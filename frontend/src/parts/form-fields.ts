@@ -215,7 +215,7 @@ function control(field: Field, id: string, state: FieldState, described: string 
     .value=${live(isMoment ? toLocal(answer.text) : answer.text)}
     @input=${(event: Event) => {
       const input = event.target as HTMLInputElement;
-      // A date that is typed in part has no value yet, and is no empty one.
+      // A date that is typed in part has no value yet, and is not an empty one.
       const text = input.value || (input.validity.badInput ? "?" : "");
       write(isMoment ? toMoment(text) : text);
     }}

@@ -89,7 +89,7 @@ describe("the hunks of an editor", () => {
   });
 });
 
-it("a byte order mark that the new text lacks is no change", () => {
+it("a byte order mark that the new text lacks is not a change", () => {
   expect(comparable("\ufeffa", "a")).toBe("a");
   expect(comparable("\ufeffa", "\ufeffb")).toBe("\ufeffa");
   expect(comparable("a", "\ufeffa")).toBe("a");

@@ -131,7 +131,7 @@ class Place:
 
 
 def as_bytes(value: Any) -> bytes:
-    """Return the JSON as it was sent, without Anthropic's marks, which are no part of what is cached."""
+    """Return the JSON as it was sent, without Anthropic's marks, which are not cached themselves."""
     return json.dumps(_unmarked(value), ensure_ascii=False).encode()
 
 

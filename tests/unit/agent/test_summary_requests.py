@@ -92,7 +92,7 @@ class Session:
 
 
 def unmarked(messages: Sequence[Any]) -> list[Any]:
-    """Return messages without Anthropic's marks, which are no part of what is cached."""
+    """Return messages without Anthropic's marks, which are not cached themselves."""
     return json.loads(re.sub(r', "cache_control": \{[^}]*\}', "", json.dumps(messages)))
 
 

@@ -26,7 +26,7 @@ TEXT = TextContent("m", "Hello")
 
 
 class Writes:
-    """What was gathered, write by write."""
+    """The gathered events, write by write."""
 
     def __init__(self) -> None:
         self.groups: list[list[AgentEvent]] = []
