@@ -80,8 +80,9 @@ class Family:
 class Labels:
     """The labels of one metric, by name. :meth:`bounded` gives the values under which an event is counted."""
 
-    def __init__(self, names: Sequence[str]) -> None:
+    def __init__(self, names: Sequence[str], most: int = VALUES) -> None:
         self.names = tuple(names)
+        self._most = most
         self._known: list[set[str]] = [set() for _ in names]
         self._series: set[tuple[str, ...]] = set()
 
@@ -96,22 +97,21 @@ class Labels:
             self._series.add(found)
         return found
 
-    @staticmethod
-    def _value(known: set[str], value: str) -> str:
+    def _value(self, known: set[str], value: str) -> str:
         value = value[:VALUE_CHARACTERS]
         if value not in known:
-            if len(known) >= VALUES:
+            if len(known) >= self._most:
                 return OTHER
             known.add(value)
         return value
 
 
 class Counter:
-    """A sum that only grows; its name ends in ``_total``."""
+    """A sum that only grows; its name ends in ``_total``. A label has at most ``most`` values, besides ``other``."""
 
-    def __init__(self, name: str, about: str, labels: Sequence[str] = ()) -> None:
+    def __init__(self, name: str, about: str, labels: Sequence[str] = (), most: int = VALUES) -> None:
         self._name, self._about = name, about
-        self._labels = Labels(labels)
+        self._labels = Labels(labels, most)
         self._sums: dict[tuple[str, ...], float] = {} if labels else {(): 0.0}
 
     def add(self, *values: str, amount: float = 1) -> None:

@@ -4,6 +4,7 @@ import contextlib
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager
+from contextvars import ContextVar
 
 from typing_extensions import override
 
@@ -15,14 +16,20 @@ VERBS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _BRIEF = (0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0)
 _TOKENS = tuple(4.0**power for power in range(14))
 """Bounds that the conventions of OpenTelemetry give for tokens."""
+_USER: ContextVar[str] = ContextVar("isthmus_user_of_segment", default="")
+"""Name of the user whose task is at work in this context; empty for the local one."""
 _WORK = (0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 900.0, 3600.0)
 
 
 class WorkMetrics(Telemetry):
-    """Counters and histograms of a server's work since its start. ``clock`` returns monotonic seconds."""
+    """Counters and histograms of a server's work since its start. ``clock`` returns monotonic seconds.
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    The cost of ``users`` users is counted by name, the cost of others is counted together; 0 for no count by user.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic, users: int = 0) -> None:
         self._clock = clock
+        self._users = users
         self._queue = Histogram(
             "isthmus_queue_seconds", "Time for which tasks waited for a process before work on them began.", _BRIEF
         )
@@ -48,6 +55,12 @@ class WorkMetrics(Telemetry):
             "isthmus_model_cost_usd_total",
             "Cost of requests to models in US dollars, by the prices at their time.",
             ("provider", "model"),
+        )
+        self._user_costs = Counter(
+            "isthmus_user_cost_usd_total",
+            "Cost of requests to models in US dollars by user; empty: the local one.",
+            ("user",),
+            most=users,
         )
         self._cached = Counter(
             "isthmus_model_cached_tokens_total",
@@ -87,9 +100,12 @@ class WorkMetrics(Telemetry):
     @contextlib.contextmanager
     def _measured(self, operation: Operation) -> Generator[None]:
         began = self._clock()
+        former = _USER.set(operation.user) if isinstance(operation, TaskSegment) else None
         try:
             yield
         finally:
+            if former is not None:
+                _USER.reset(former)
             seconds = self._clock() - began
             match operation:
                 case ServedRequest(verb, _, _, method):
@@ -107,7 +123,10 @@ class WorkMetrics(Telemetry):
                         if operation.cost is None:
                             self._unpriced.add(provider, model)
                         else:
-                            self._costs.add(provider, model, amount=in_dollars(operation.cost))
+                            cost = in_dollars(operation.cost)
+                            self._costs.add(provider, model, amount=cost)
+                            if self._users:
+                                self._user_costs.add(_USER.get(), amount=cost)
                 case ToolRun(_, kind):
                     self._tools.add("mcp" if operation.server else kind, operation.status or "canceled")
 
@@ -127,6 +146,8 @@ class WorkMetrics(Telemetry):
         yield self._tokens.totals("isthmus_model_tokens_total", "Tokens of models; input includes cached ones.")
         yield self._cached.family()
         yield self._costs.family()
+        if self._users:
+            yield self._user_costs.family()
         yield self._unpriced.family()
         for metric in (self._tokens, self._models, self._tools, self._requests, self._pushes, self._lag):
             yield metric.family()

@@ -37,8 +37,8 @@ class TelemetryOptions:
     """Options of a server for those who operate it.
 
     ``metrics_token_file`` has a token that opens /metrics alone; with ``metrics_are_open`` nobody needs one. The tasks
-    of up to ``metrics_users`` users are counted by name. ``otel``: traces and metrics are sent even if no variable
-    of the environment names a collector.
+    and the cost of up to ``metrics_users`` users are counted by name. ``otel``: traces and metrics are sent even if no
+    variable of the environment names a collector.
     """
 
     metrics_token_file: Path | None = None
@@ -68,7 +68,7 @@ class ServedTelemetry:
         path = options.metrics_token_file
         self.token = "" if path is None else ensure_token_file(path)
         self._options = options
-        self._metrics = WorkMetrics()
+        self._metrics = WorkMetrics(users=options.metrics_users)
         self._warning = ""
         self._tracing: Tracing | None = None
         self._export: MetricExport | None = None

@@ -23,7 +23,8 @@ telemetry_options = option_group(
         type=click.IntRange(0, 100),
         default=0,
         metavar="N",
-        help="Count the tasks of up to N users by name on /metrics, the others together. Default: no names.",
+        help="Count the tasks and the cost of up to N users by name on /metrics, the others together."
+        " Default: no names.",
     ),
     click.option(
         "--otel",
