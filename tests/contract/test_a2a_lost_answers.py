@@ -70,6 +70,25 @@ async def test_a_message_whose_answer_was_lost_is_sent_again_and_works_once(
     assert agent.done == ["asked", "press", "more"]
 
 
+@pytest.mark.slow
+async def test_an_answer_and_a_message_wait_for_a_server_that_is_away_for_a_moment(workspace: Path) -> None:
+    agent = Counting()
+    async with hosted(agent, workspace) as server, cutting_proxy(server.url) as proxy:
+        remote = await RemoteAgent.connect(proxy.url, TOKEN, retry_policy=QUICK)
+        turn = await remote.prompt(PromptMessage("press", settings={"workspace_path": str(workspace)}))
+        assert (await events_of(turn))[-1] == StateChange(TaskState.INPUT_REQUIRED)
+        proxy.lost_replies += [b"tasks/get", b"tasks/get"]
+        answer = await remote.answer(turn.task_id, [ToolCallConfirmation("c", "proceed_once")], answered_by="me")
+        assert (await events_of(answer))[-1] == StateChange(TaskState.COMPLETED)
+        proxy.lost_replies += [b"tasks/get"]
+        assert (await events_of(await remote.prompt(PromptMessage("more", task_id=turn.task_id))))[-1] == StateChange(
+            TaskState.COMPLETED
+        )
+        await remote.aclose()
+    assert proxy.lost_replies == []
+    assert agent.done == ["asked", "press", "more"]
+
+
 @dataclass
 class Losing:
     """A server that answers no message: it raises ``losses``, one after the other, then it works."""

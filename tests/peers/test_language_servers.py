@@ -19,6 +19,7 @@ from isthmus.tools.port.tool_set import ToolScope
 from support.extended import first_of
 from support.gemini_wire import GeminiWire
 from support.loaded_program import LoadedProgram
+from support.programs import node_package
 from support.scripted_wire import Call, Reply, Say
 from support.waiting import eventually_async
 from support.wire_server import WireRequest
@@ -103,6 +104,24 @@ async def test_two_edits_of_a_file_are_compared_with_the_text_before_both(worksp
         told = await at.before_model(turn(workspace)) or ""
     assert '"y"' not in told
     assert 'new.py:\n  ✘ [Line 1:5] "z" is not defined' in told
+
+
+@pytest.mark.parametrize("programs", ["project", "installed"])
+async def test_the_typescript_of_the_project_finds_what_an_edit_broke(workspace: Path, programs: str) -> None:
+    (workspace / "node_modules").symlink_to(node_package("typescript-language-server").parent)
+    (workspace / "tsconfig.json").write_text('{"compilerOptions": {"strict": true}}', encoding="utf-8")
+    path, other = workspace / "a.ts", workspace / "b.tsx"
+    path.write_text("export const x: number = 1;\nold;\n", encoding="utf-8")
+    async with part(programs=programs) as at:
+        await edit(at, path, 'export const x: number = "one";\nold;\n')
+        await edit(at, other, 'import { y } from "./a";\nexport const z = y;\n')
+        told = await at.before_model(turn(workspace)) or ""
+    if programs == "installed":
+        assert told == "", "it loads what the project names, which the user did not allow"
+        return
+    assert "a.ts:\n  ✘ [Line 1:14] Type 'string' is not assignable to type 'number'." in told
+    assert "b.tsx:\n  ✘ [Line 1:10] Module '\"./a\"' has no exported member 'y'." in told
+    assert told.count("✘") == 2, "the name that is not known was there before"
 
 
 async def test_what_comes_too_late_is_told_before_a_later_message(workspace: Path) -> None:

@@ -107,8 +107,9 @@ async def seen_of(agent: AgentClient, turn: Turn) -> Seen:
 def received() -> Sequence[Mapping[str, Any]]:
     """Return every message that the scripted agents of this test received."""
     path = Path(os.environ["HOME"]) / "acp-received.jsonl"
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    return [json.loads(line) for line in lines]
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True) if path.exists() else []
+    # A line that is being written is seen in part.
+    return [json.loads(line) for line in lines if line.endswith("\n")]
 
 
 def prompts() -> Sequence[str]:

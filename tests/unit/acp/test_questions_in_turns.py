@@ -8,6 +8,7 @@ import pytest
 
 from isthmus.development_tool import ConfirmationOption, FileDiff
 from isthmus.engine import Engine
+from isthmus.errors import IsthmusError
 from isthmus.events import ConfirmationAccepted, TaskState
 from support.acp_front import ALLOW, CANCELLED, REJECT, FrontClient, RefusedError, front
 from support.agents import AskingAgent
@@ -93,6 +94,22 @@ async def test_the_users_own_text_goes_to_the_agent_with_the_answer(workspace: P
             {"type": "diff", "path": "/workspace/a.txt", "newText": "mine\n", "oldText": "old\n"}
         ]
     await agent.aclose()
+
+
+async def test_an_answer_that_does_not_reach_the_agent_says_where_the_turn_is(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with engine_on(workspace, AskingAgent()) as engine, front(engine) as client:
+        _, turn, question = await asked(client, workspace)
+
+        async def away(*_: object, **__: object) -> None:
+            raise IsthmusError("nothing answers at http://localhost:1/; is the server running?")
+
+        monkeypatch.setattr(engine, "answer", away)
+        await client.respond(question, ALLOW)
+        with pytest.raises(RefusedError, match=r"running\? The turn may go on: load the session\.$"):
+            await end_of(turn)
+        assert await state_of(engine) is TaskState.INPUT_REQUIRED
 
 
 async def test_an_answer_given_elsewhere_withdraws_the_question_and_the_turn_goes_on(workspace: Path) -> None:

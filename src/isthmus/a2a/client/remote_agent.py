@@ -19,7 +19,7 @@ from isthmus.a2a.client.connection import AgentConnection
 from isthmus.a2a.client.dialects import answer_parts, settings_metadata
 from isthmus.a2a.client.discovery import ClientDialect, ServerProfile
 from isthmus.a2a.client.memory import RemoteTasks
-from isthmus.a2a.client.retry import StreamRetryPolicy, send_until_arrived
+from isthmus.a2a.client.retry import StreamRetryPolicy, read_until_answered, send_until_arrived
 from isthmus.a2a.client.streams import (
     FollowedSource,
     ItemSource,
@@ -300,7 +300,8 @@ class RemoteAgent(AgentClient, SessionStatusProvider):
 
     async def _known(self, task_id: str) -> TaskItem:
         # Without event ids the history shows what was delivered before.
-        return await self._get(task_id, 0 if self._memory.replays else None)
+        history_length = 0 if self._memory.replays else None
+        return await read_until_answered(lambda: self._get(task_id, history_length), self._retry_policy)
 
     def _snapshot(self, task: TaskItem, seq: int | None = None) -> TaskSnapshot:
         try:

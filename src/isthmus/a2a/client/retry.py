@@ -29,7 +29,7 @@ class StreamRetryPolicy:
     """Wait before the first attempt; it doubles with each further one."""
     longest_wait: float = 5
     deadline: float = 60
-    """Time after which a message whose answer was lost is no longer repeated."""
+    """Time after which a message or a question whose answer was lost is no longer repeated."""
     lively_seconds: float = 10.0
     """Time after which an open stream counts as a success, even if it sent nothing new."""
     rest_seconds: float = 2.0
@@ -41,6 +41,26 @@ class StreamRetryPolicy:
     def wait(self, attempt: int) -> float:
         """Return the wait before attempt number ``attempt`` (1, 2, ...)."""
         return min(self.first_wait * 2 ** (attempt - 1), self.longest_wait)
+
+
+async def read_until_answered(ask: Callable[[], Awaitable[T]], retry_policy: StreamRetryPolicy) -> T:
+    """Call ``ask``, which changes nothing on the server, until it is answered, and return its result.
+
+    Raises:
+        ConnectionLostError: the server did not answer in any attempt.
+        TaskError: the server refuses.
+        RemoteError: the server cannot be used.
+    """
+    began = time.monotonic()
+    for attempt in itertools.count(1):
+        try:
+            return await ask()
+        except ConnectionLostError:
+            pause = retry_policy.wait(attempt)
+            if attempt > retry_policy.attempts or time.monotonic() + pause - began > retry_policy.deadline:
+                raise
+        await asyncio.sleep(pause)
+    raise AssertionError("unreachable")
 
 
 async def send_until_arrived(

@@ -14,7 +14,7 @@ from isthmus.acp.v1.connection import ElicitationCapabilities
 from isthmus.acp.v1.content import ContentBlock
 from isthmus.acp.v1.sessions import StopReason
 from isthmus.acp.v1.updates import SessionUpdate
-from isthmus.client import AgentClient, InvalidRequest, TaskNotCancelable, TaskNotFound, Turn
+from isthmus.client import AgentClient, InvalidRequest, TaskError, TaskNotCancelable, TaskNotFound, Turn
 from isthmus.development_tool import ToolCall
 from isthmus.errors import DecodeError, IsthmusError
 from isthmus.events import AgentEvent, StateChange, TaskState
@@ -112,10 +112,18 @@ class SessionTurn:
         """Show events and ask questions until the task has ended.
 
         Raises:
-            RpcError: the client cannot ask the user; the question stays open.
+            RpcError: the client cannot ask the user, and the question stays open; or the agent cannot be reached.
             TaskNotFound: the task was deleted meanwhile.
-            IsthmusError: the agent cannot be reached.
+            TaskError: the agent refuses an answer.
         """
+        try:
+            await self._run()
+        except (RpcError, TaskError):
+            raise
+        except IsthmusError as error:
+            raise RpcError(INTERNAL_ERROR, f"{error} The turn may go on: load the session.") from error
+
+    async def _run(self) -> None:
         if not self.stream.is_asking:
             await self._client.report(StateReport(TurnState.RUNNING))
         if self._showing is not None:
