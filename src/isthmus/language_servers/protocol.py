@@ -1,11 +1,12 @@
 """One client of a language server: what it sends and what it has received, for the diagnostics of files. No I/O.
 
 Servers report in two ways: they publish diagnostics when they like, or answer requests for a file's diagnostics. The
-latter is used where a server offers it, since its answer is about the text that was sent last.
+latter is used where a server offers it, also as a command, since its answer is about the text that was sent last.
 https://microsoft.github.io/language-server-protocol/specifications/lsp/3.17/specification
 """
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from isthmus.editors.plugin.lsp_diagnostics import decode_document_report, decode_pushed
@@ -13,6 +14,7 @@ from isthmus.encoding.codec import JsonObject
 from isthmus.encoding.json_shapes import as_list, as_object, as_text
 from isthmus.errors import DecodeError, IsthmusError
 from isthmus.ide.editor import Diagnostic
+from isthmus.language_servers import tsserver
 from isthmus.language_servers.servers import LanguageServer
 from isthmus.record import record
 from isthmus.rpc import messages as rpc
@@ -43,6 +45,14 @@ class Sent:
 
 
 @record
+class Asked:
+    """A request to be sent."""
+
+    method: str
+    params: JsonObject
+
+
+@record
 class _Published:
     """Diagnostics that were published of a file, of ``version`` if the server says so."""
 
@@ -60,8 +70,8 @@ class ServerProtocol:
         self._workspace = workspace
         self._versions: dict[str, int] = {}
         self._published: dict[str, _Published] = {}
-        self.answers_for_files = False
-        """Whether the server answers requests for the diagnostics of a file."""
+        self._answers_for_files = False
+        self._asks_tsserver = False
         self.has_loaded = not server.says_status
         """Whether the server has loaded the project, as far as it says so."""
 
@@ -89,7 +99,9 @@ class ServerProtocol:
     def initialized(self, result: object) -> None:
         """Take the result of the first request."""
         capabilities = as_object(as_object(result).get("capabilities"))
-        self.answers_for_files = capabilities.get("diagnosticProvider") not in (None, False)
+        self._answers_for_files = capabilities.get("diagnosticProvider") not in (None, False)
+        commands = as_list(as_object(capabilities.get("executeCommandProvider")).get("commands"))
+        self._asks_tsserver = tsserver.COMMAND in commands
 
     def change(self, path: Path, text: str) -> list[Sent]:
         """Return the notifications that make this the text of a file, whether or not it is open."""
@@ -116,16 +128,23 @@ class ServerProtocol:
         """Return the notification that a file is on disk as it was sent."""
         return Sent("textDocument/didSave", {"textDocument": {"uri": path.as_uri()}})
 
-    def question(self, path: Path) -> JsonObject:
-        """Return the parameters of a request for the diagnostics of a file (``textDocument/diagnostic``)."""
-        return {"textDocument": {"uri": path.as_uri()}}
+    def questions(self, path: Path) -> tuple[Asked, ...]:
+        """Return the requests for the diagnostics of a file; none if the server only publishes them."""
+        if self._answers_for_files:
+            return (Asked("textDocument/diagnostic", {"textDocument": {"uri": path.as_uri()}}),)
+        if self._asks_tsserver:
+            return tuple(Asked("workspace/executeCommand", params) for params in tsserver.questions(path))
+        return ()
 
-    def answered(self, path: Path, result: object) -> tuple[Diagnostic, ...] | None:
-        """Return the diagnostics in the answer to that request; None if it has another form."""
-        try:
-            return decode_document_report(str(path), result)
-        except (DecodeError, IsthmusError):
-            return None
+    def answered(self, path: Path, results: Sequence[object]) -> tuple[Diagnostic, ...] | None:
+        """Return the diagnostics in the answers to those requests; None if one has another form."""
+        found: list[Diagnostic] = []
+        for result in results:
+            each = _report(path, result) if self._answers_for_files else tsserver.answered(path, result)
+            if each is None:
+                return None
+            found += each
+        return tuple(found)
 
     def notified(self, method: str, params: JsonObject) -> bool:
         """Take a notification of the server, and return whether it says something new of a file or of the project."""
@@ -169,6 +188,13 @@ class ServerProtocol:
         for name in section.split(".") if section else ():
             found = as_object(found).get(name)
         return found
+
+
+def _report(path: Path, result: object) -> tuple[Diagnostic, ...] | None:
+    try:
+        return decode_document_report(str(path), result)
+    except (DecodeError, IsthmusError):
+        return None
 
 
 def _is_same(known: str, uri: str) -> bool:

@@ -94,19 +94,19 @@ class RunningLanguageServer:
                 return None
         for sent in (*protocol.change(path, text), protocol.saved(path)):
             connection.notify(sent.method, sent.params)
-        if protocol.answers_for_files:
-            question = protocol.question(path)
+        if questions := protocol.questions(path):
+            results: list[object] = []
             try:
-                result = await connection.request(
-                    "textDocument/diagnostic", question, timeout=max(0.1, deadline - time.monotonic())
-                )
+                for each in questions:
+                    wait = max(0.1, deadline - time.monotonic())
+                    results.append(await connection.request(each.method, each.params, timeout=wait))
             except RpcTimeoutError:
                 return None
             except RpcClosedError:
                 raise
             except IsthmusError:
                 return None  # the server refuses, because it is busy with another text, for example
-            return protocol.answered(path, result)
+            return protocol.answered(path, results)
         while protocol.published(path) is None:
             if not await self._news(running, deadline - time.monotonic()):
                 return None

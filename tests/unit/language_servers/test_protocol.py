@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from isthmus.ide.editor import Diagnostic, Position, Range, Severity
 from isthmus.language_servers.protocol import MAXIMUM_OPEN_FILES, ServerProtocol
 from isthmus.language_servers.servers import server_for
 from isthmus.rpc.messages import RpcError
@@ -84,11 +85,11 @@ def test_the_number_of_open_files_is_limited() -> None:
 def test_a_server_is_asked_for_diagnostics_if_it_offers_that() -> None:
     at = protocol()
     at.initialized({"capabilities": {"diagnosticProvider": {"interFileDependencies": True}}})
-    assert at.answers_for_files
+    assert [each.method for each in at.questions(FILE)] == ["textDocument/diagnostic"]
+    assert at.answered(FILE, [{"kind": "full", "items": []}]) == ()
+    assert at.answered(FILE, [{"kind": "full", "items": [3]}]) is None
     at.initialized({"capabilities": {}})
-    assert not at.answers_for_files
-    assert at.answered(FILE, {"kind": "full", "items": []}) == ()
-    assert at.answered(FILE, {"kind": "full", "items": [3]}) is None
+    assert at.questions(FILE) == ()
 
 
 def test_a_server_gets_its_settings_and_no_other_request_is_carried_out() -> None:
@@ -107,3 +108,25 @@ def test_a_server_that_says_its_status_is_asked_once_it_has_loaded() -> None:
     assert not at.notified("experimental/serverStatus", {"quiescent": False})
     assert at.notified("experimental/serverStatus", {"quiescent": True})
     assert at.has_loaded
+
+
+def test_a_server_that_passes_requests_on_to_tsserver_is_asked_by_its_command() -> None:
+    at = protocol("a.ts")
+    at.initialized({"capabilities": {"executeCommandProvider": {"commands": ["typescript.tsserverRequest"]}}})
+    path = Path("/w/a.ts")
+    assert [(each.method, each.params["arguments"]) for each in at.questions(path)] == [
+        ("workspace/executeCommand", ["syntacticDiagnosticsSync", {"file": "/w/a.ts", "includeLinePosition": True}]),
+        ("workspace/executeCommand", ["semanticDiagnosticsSync", {"file": "/w/a.ts", "includeLinePosition": True}]),
+    ]
+    where = {"startLocation": {"line": 2, "offset": 1}, "endLocation": {"line": 2, "offset": 4}}
+    error = {"message": "Cannot find name 'old'.", "start": 28, "length": 3, "category": "error", "code": 2304, **where}
+    found = at.answered(path, [{"success": True, "body": []}, {"success": True, "body": [error]}])
+    place = Range(Position(1, 0), Position(1, 3))
+    assert found == (Diagnostic("/w/a.ts", place, Severity.ERROR, "Cannot find name 'old'.", "typescript", "2304"),)
+
+
+@pytest.mark.parametrize("odd", [None, {"success": False, "body": []}, {"success": True}, {"success": True, "body": 3}])
+def test_an_answer_of_another_form_says_nothing_of_a_file(odd: object) -> None:
+    at = protocol("a.ts")
+    at.initialized({"capabilities": {"executeCommandProvider": {"commands": ["typescript.tsserverRequest"]}}})
+    assert at.answered(Path("/w/a.ts"), [{"success": True, "body": []}, odd]) is None
