@@ -1,16 +1,7 @@
 import { html, nothing } from "lit";
 import { customElement, property, state } from "lit/decorators.js";
-import {
-  type FoundFile,
-  type Selection,
-  type ShownFile,
-  findFiles,
-  leaveFile,
-  linesOf,
-  mentionFile,
-  selectInFile,
-  viewFile,
-} from "../files.ts";
+import { type Selection, type ShownFile, leaveFile, linesOf, mentionFile, selectInFile, viewFile } from "../files.ts";
+import { FileSearch } from "../file-search.ts";
 import { icon } from "../icons.ts";
 import type { Companion, OpenFile, ReviewStore } from "../reviews.ts";
 import { visible, visibleLine } from "../safe.ts";
@@ -19,9 +10,10 @@ import { t } from "../words.ts";
 import { PageElement } from "../parts/base.ts";
 import type { FileElement } from "../parts/file-viewer.ts";
 import "../parts/file-viewer.ts";
+import "../styles/files.css";
 import { isComposing, isForPage } from "../keys.ts";
 
-/** Typing is not searched for before this pause, and a moving selection is not sent. */
+/** Time in ms for which a selection rests before it is sent. */
 const PAUSE_MS = 120;
 
 /**
@@ -33,20 +25,17 @@ export class FilesPage extends PageElement {
   @property({ attribute: false }) reviews!: ReviewStore;
   @property({ type: Number }) version = 0;
   @state() private companion = "";
-  @state() private found: FoundFile[] = [];
-  @state() private hasMore = false;
-  @state() private isSearched = false;
   @state() private shown: ShownFile | undefined;
   @state() private said = "";
   @state() private problem = "";
   @state() private isOpen = false;
   /** The selection that the companion has confirmed. */
   @state() private confirmed: Selection | null = null;
-  #sought = "";
-  #search = 0;
-  #isSearching = false;
-  /** Whether Enter was pressed before the files were found. */
-  #isEntered = false;
+  #search = new FileSearch((error) => {
+    if (error !== undefined) this.#fail(error);
+    this.requestUpdate();
+    if (error === undefined && this.#search.wasEntered()) void this.updateComplete.then(() => this.#enter());
+  });
   #wanted = "";
   /** File that was just closed here; the list of open files may still have it. */
   #left = "";
@@ -67,7 +56,7 @@ export class FilesPage extends PageElement {
   override disconnectedCallback(): void {
     super.disconnectedCallback();
     removeEventListener("keydown", this.#press);
-    clearTimeout(this.#search);
+    this.#search.stop();
     clearTimeout(this.#selects);
   }
 
@@ -105,9 +94,8 @@ export class FilesPage extends PageElement {
   #choose(companion: string): void {
     this.companion = companion;
     this.#forget();
-    this.found = [];
-    this.isSearched = false;
-    if (companion) this.#find(this.#sought);
+    this.#search.clear();
+    if (companion) this.#search.find(companion, this.#search.words);
   }
 
   #forget(): void {
@@ -117,28 +105,6 @@ export class FilesPage extends PageElement {
     this.#isListed = false;
     this.#listed = "";
     this.isOpen = false;
-  }
-
-  #find(words: string): void {
-    this.#sought = words;
-    this.#isSearching = true;
-    this.#isEntered = false;
-    clearTimeout(this.#search);
-    this.#search = window.setTimeout(
-      () => {
-        findFiles(this.companion, words)
-          .then(({ files, more }) => {
-            if (words !== this.#sought) return;
-            this.found = files;
-            this.hasMore = more;
-            this.isSearched = true;
-            this.#isSearching = false;
-            if (this.#isEntered) void this.updateComplete.then(() => this.#enter());
-          })
-          .catch((error: unknown) => this.#fail(error));
-      },
-      this.isSearched ? PAUSE_MS : 0,
-    );
   }
 
   #fail(error: unknown): void {
@@ -248,11 +214,12 @@ export class FilesPage extends PageElement {
 
   override render() {
     const page = this.#page;
+    const search = this.#search;
     const shown = this.shown;
     // While something is sought only what fits is listed, so that Enter opens the best.
     const open = new Set(this.#open.map((file) => file.path));
-    const first = this.#sought.trim() ? [] : [...open];
-    const others = this.found.filter((file) => !first.includes(file.path));
+    const first = search.words.trim() ? [] : [...open];
+    const others = search.found.filter((file) => !first.includes(file.path));
     return html`<main class="contents">
       <section class="pane inbox ${this.isOpen ? "behind" : ""}" aria-label=${t("files")}>
         <div class="head">
@@ -280,7 +247,7 @@ export class FilesPage extends PageElement {
                     spellcheck="false"
                     autocomplete="off"
                     maxlength="200"
-                    @input=${(event: Event) => this.#find((event.target as HTMLInputElement).value)}
+                    @input=${(event: Event) => search.find(this.companion, (event.target as HTMLInputElement).value)}
                   />
                 </div>
                 <ul class="scroll">
@@ -288,8 +255,8 @@ export class FilesPage extends PageElement {
                   ${first.map((path) => this.#row(path, true))}
                   ${others.length ? html`<li class="sect">${t("allFiles")}</li>` : nothing}
                   ${others.map((file) => this.#row(file.path, open.has(file.path)))}
-                  ${this.isSearched && !this.found.length ? html`<li class="empty"><p class="t3">${t("noFileFound")}</p></li>` : nothing}
-                  ${this.hasMore ? html`<li class="empty"><p class="t3">${t("moreFiles")}</p></li>` : nothing}
+                  ${search.isDone && !search.found.length ? html`<li class="empty"><p class="t3">${t("noFileFound")}</p></li>` : nothing}
+                  ${search.hasMore ? html`<li class="empty"><p class="t3">${t("moreFiles")}</p></li>` : nothing}
                 </ul>`
             : html`<div class="empty"><p>${this.reviews.isLoaded ? t("noFilePage") : t("connecting")}</p></div>`
         }
@@ -384,8 +351,7 @@ export class FilesPage extends PageElement {
 
   /** Open the first file of the list, once it is that of what was typed. */
   #enter(): void {
-    this.#isEntered = this.#isSearching;
-    if (!this.#isSearching) this.querySelector<HTMLElement>(".file .cover")?.click();
+    if (this.#search.enter()) this.querySelector<HTMLElement>(".file .cover")?.click();
   }
 
   #key = (event: CustomEvent<string>): void => this.#act(event.detail);

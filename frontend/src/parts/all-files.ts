@@ -15,6 +15,7 @@ import { AnswerCard, hasDraft, wasRead } from "./answer-card.ts";
 import { diffHeader, sidesSwitch } from "./diff-header.ts";
 import type { DiffElement } from "./diff-view.ts";
 import { shownCounts } from "./counts.ts";
+import "../styles/review.css";
 
 const NONE = { added: 0, removed: 0 };
 
