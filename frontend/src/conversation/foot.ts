@@ -1,0 +1,57 @@
+// The end of a session's column: what went wrong, the messages that wait, and the box for the next one.
+
+import { html, nothing } from "lit";
+import type { SessionStatus } from "../client.ts";
+import type { Written } from "../parts/prompt-box.ts";
+import "../parts/prompt-box.ts";
+import "../parts/queued-messages.ts";
+import { ENDED } from "../protocol.ts";
+import type { Change } from "../sessions.ts";
+import { t } from "../words.ts";
+import type { SessionInView } from "./in-view.ts";
+
+/** The actions of the foot. */
+export interface FootActions {
+  change(change: Change): void;
+  drafted(text: string): void;
+  write(written: Written): void;
+}
+
+/** Return the foot of a session; `draftKey` names its draft in this browser. */
+export function sessionFoot(
+  view: SessionInView,
+  status: SessionStatus | undefined,
+  draftKey: string,
+  actions: FootActions,
+) {
+  const { action, state } = view;
+  const { session } = view.stream;
+  const isOver = ENDED.has(state);
+  const isWorking = !isOver && state !== "input-required";
+  return html`<div class="foot">
+    <div class="col">
+      ${action.problem ? html`<p class="problem" role="alert">${action.problem}</p>` : nothing}
+      ${
+        session?.queued.length
+          ? html`<isthmus-queued
+              .messages=${session.queued}
+              ?isHeld=${isOver && state !== "completed"}
+              ?isBusy=${action.isUnderWay}
+              @changing=${(event: CustomEvent<Change>) => actions.change(event.detail)}
+            ></isthmus-queued>`
+          : nothing
+      }
+      <isthmus-prompt
+        .hint=${isWorking ? t("promptQueued") : t("promptNext")}
+        ?isQueueing=${isWorking}
+        ?isBusy=${action.isUnderWay}
+        .draftKey=${draftKey}
+        .contextId=${view.context}
+        .draft=${session?.draft ?? ""}
+        @drafted=${(event: CustomEvent<string>) => actions.drafted(event.detail)}
+        .status=${status}
+        @written=${(event: CustomEvent<Written>) => actions.write(event.detail)}
+      ></isthmus-prompt>
+    </div>
+  </div>`;
+}

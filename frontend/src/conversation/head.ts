@@ -1,0 +1,66 @@
+// The line above a conversation: its state and title, where it works, and what is done with it as a whole.
+
+import { html, nothing } from "lit";
+import { icon, stateMark } from "../icons.ts";
+import "../parts/session-title.ts";
+import { PAGE } from "../place.ts";
+import { ENDED, type TaskState } from "../protocol.ts";
+import { visible } from "../safe.ts";
+import type { Change, WholeSession } from "../sessions.ts";
+import { t } from "../words.ts";
+
+export interface HeadFacts {
+  state: TaskState;
+  title: string;
+  workspace: string;
+  session: WholeSession | undefined;
+  /** Task whose session has changes to look at; empty without one. */
+  diffOf: string;
+  hasAside: boolean;
+}
+
+/** The actions of the head and of the menu. */
+export interface HeadActions {
+  change(change: Change): void;
+  stop(): void;
+  turnAside(): void;
+  rename(): void;
+  find(): void;
+}
+
+export function sessionHead(facts: HeadFacts, actions: HeadActions) {
+  const { session, diffOf } = facts;
+  return html`<div class="head">
+    ${stateMark(facts.state)}
+    <isthmus-title
+      .name=${facts.title}
+      .given=${session?.given ?? ""}
+      ?canRename=${session !== undefined}
+      @renamed=${(event: CustomEvent<string>) => actions.change({ do: "rename", title: event.detail })}
+    ></isthmus-title>
+    <span class="xs t3 cut wide-only where" dir="auto">${visible(facts.workspace)}</span>
+    <span class="right row"
+      >${diffOf ? html`<a class="b small quiet wide-only" href="${PAGE}diff/${diffOf}">${icon("sides")}${t("sessionDiffShort")} <kbd>d</kbd></a>` : nothing}
+      ${ENDED.has(facts.state) ? nothing : html`<button class="b small" @click=${() => actions.stop()}>${icon("stop")}${t("stop")} <kbd class="wide-only">esc esc</kbd></button>`}
+      <button
+        class="b small quiet aside-only"
+        aria-expanded=${facts.hasAside}
+        aria-controls="aside"
+        @click=${() => actions.turnAside()}
+      >
+        ${t("details")}
+      </button></span
+    >
+  </div>`;
+}
+
+/** Return what can be done with the session as a whole. */
+export function sessionMenu(session: WholeSession, actions: HeadActions) {
+  return html`<section class="row">
+    <button class="b small" @click=${() => actions.rename()}>${icon("edit")}${t("rename")} <kbd>F2</kbd></button>
+    <button class="b small" @click=${() => actions.change({ do: session.archived ? "restore" : "archive" })}>
+      ${icon(session.archived ? "undo" : "archive")}${t(session.archived ? "unarchive" : "archive")}
+    </button>
+    <button class="b small" @click=${() => actions.find()}>${icon("search")}${t("search")} <kbd>/</kbd></button>
+  </section>`;
+}

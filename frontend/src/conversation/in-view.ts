@@ -1,0 +1,22 @@
+// The session in view: what the parts of its page know of it, and of each other.
+
+import type { TaskState } from "../protocol.ts";
+import type { SessionStream } from "../session-stream.ts";
+import type { SessionList } from "../sessions.ts";
+import type { TaskStore } from "../store.ts";
+import type { Action } from "./action.ts";
+
+export interface SessionInView {
+  /** Session of the address; empty while a task is shown alone. */
+  readonly contextId: string;
+  /** Session of what is shown; empty until it is known. */
+  readonly context: string;
+  readonly state: TaskState;
+  readonly stream: SessionStream;
+  readonly sessions: SessionList;
+  readonly store: TaskStore;
+  readonly action: Action;
+  /** Show a turn that was begun here. */
+  show(taskId: string): void;
+  requestUpdate(): void;
+}
