@@ -26,7 +26,7 @@ def questions(path: Path) -> tuple[JsonObject, ...]:
 
 
 def answered(path: Path, result: object) -> tuple[Diagnostic, ...] | None:
-    """Return the diagnostics in the answer to such a request; None if it has another form."""
+    """Return the diagnostics in the answer to one of these requests; None if it has another form."""
     response = as_object(result)
     body = response.get("body")
     if response.get("success") is not True or not isinstance(body, list):
