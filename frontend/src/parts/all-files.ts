@@ -11,7 +11,8 @@ import { visibleLine } from "../safe.ts";
 import type { Question } from "../store.ts";
 import { countLines } from "../diffs.ts";
 import { type Word, t } from "../words.ts";
-import { AnswerCard, hasDraft, wasRead } from "./answer-card.ts";
+import { AnswerCard } from "./answer-card.ts";
+import { hasDraft, wasRead } from "./answer-drafts.ts";
 import { diffHeader, sidesSwitch } from "./diff-header.ts";
 import type { DiffElement } from "./diff-view.ts";
 import { shownCounts } from "./counts.ts";
@@ -54,10 +55,7 @@ export class AllFiles extends AnswerCard {
   }
 
   protected override readonly isOver = false;
-  protected override readonly isEdit = false;
-  protected override readonly path = "";
   protected override readonly carriesWords = false;
-  protected override seen: unknown;
 
   protected override begin(): void {
     this.files = [
@@ -251,7 +249,7 @@ export class AllFiles extends AnswerCard {
   protected override tool(key: string): boolean {
     if (key === "]") this.#go(1);
     else if (key === "[") this.#go(-1);
-    else return false;
+    else return super.tool(key);
     return true;
   }
 

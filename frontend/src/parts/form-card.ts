@@ -68,13 +68,9 @@ export class FormCard extends AnswerCard {
     return this.#open.size === 0;
   }
 
-  protected override readonly isEdit = false;
-  protected override readonly path = "";
   protected override get carriesWords(): boolean {
     return this.#form?.is === "questions";
   }
-
-  protected override seen: unknown;
 
   override connectedCallback(): void {
     super.connectedCallback();

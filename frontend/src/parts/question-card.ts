@@ -7,12 +7,12 @@ import { isLongText } from "../diff/change-size.ts";
 import { factsOf, isForm, jsonProblem } from "../question.ts";
 import { exact, exactLine, visibleLine } from "../safe.ts";
 import { t } from "../words.ts";
-import { AnswerCard } from "./answer-card.ts";
+import { EditCard } from "./edit-card.ts";
 import { countsOf } from "./counts.ts";
 
 /** A question of a task with what it would do, and its answers. Nothing is shown as answered before the server says so. */
 @customElement("isthmus-question")
-export class QuestionCard extends AnswerCard {
+export class QuestionCard extends EditCard {
   @property({ attribute: false }) call!: ToolCall;
   @property() taskId = "";
   @property() workspace = "";
@@ -51,6 +51,7 @@ export class QuestionCard extends AnswerCard {
   protected override seen: unknown;
 
   protected override begin(): void {
+    super.begin();
     this.unsent = "";
     if (!this.isEdit) this.read();
   }

@@ -16,14 +16,14 @@ import { exact, exactLine, visibleLine } from "../safe.ts";
 import { ApiError } from "../session.ts";
 import { t } from "../words.ts";
 import { countLines } from "../diffs.ts";
-import { AnswerCard } from "./answer-card.ts";
+import { EditCard } from "./edit-card.ts";
 import { shownCounts } from "./counts.ts";
 import { outcomeText } from "./outcome.ts";
 import "./file-before.ts";
 
 /** A review or question of a companion, with its answers. Once it has ended it stays, and says who ended it. */
 @customElement("isthmus-review")
-export class ReviewCard extends AnswerCard {
+export class ReviewCard extends EditCard {
   @property({ attribute: false }) item!: Waiting;
   @property({ attribute: false }) outcome: Outcome | undefined;
   @property({ type: Boolean }) hasEnded = false;
@@ -54,6 +54,7 @@ export class ReviewCard extends AnswerCard {
   }
 
   protected override begin(): void {
+    super.begin();
     if (this.item.kind === "review" && !this.hasEnded) void this.#load();
     else this.read();
   }

@@ -44,10 +44,7 @@ export class TrustCard extends AnswerCard {
     return this.question === null;
   }
 
-  protected override readonly isEdit = false;
-  protected override readonly path = "";
   protected override readonly carriesWords = false;
-  protected override seen: unknown;
 
   protected override begin(): void {
     if (this.question) this.read();
