@@ -5,6 +5,7 @@ Contains only ports and types of functions, which ``isthmus.cli`` implements.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from datetime import date
 from pathlib import Path
 from typing import TypeAlias
 
@@ -19,6 +20,7 @@ from isthmus.client import TaskSnapshot
 from isthmus.journal.port.removed_tokens import UsedToday
 from isthmus.journal.port.saved_chats import ChatStore
 from isthmus.models.port.base import ChatModel
+from isthmus.models.port.costs import Price
 from isthmus.record import record
 from isthmus.tools.port.server_contents import ServerContents
 from isthmus.tools.port.servers import ToolServers
@@ -30,6 +32,8 @@ ModelSource: TypeAlias = Callable[[str | None], Awaitable[ChatModel]]
 """Opens the model with this name (as in ``--model``), or the agent's own model for None; raises ModelError."""
 ModelNames: TypeAlias = Callable[[], Awaitable[Sequence[str]]]
 """Returns the names of the models that the keys of the environment reach, as in ``--model``."""
+ModelPrice: TypeAlias = Callable[[str, date], Price | None]
+"""Returns the price of small requests to the model with this name (as in ``--model``) on a day; None: not known."""
 FolderTrust: TypeAlias = Callable[[Path], bool]
 """Returns whether the local user trusts a folder. Blocking, since it reads a file; call it in a thread."""
 YoloRefusal: TypeAlias = Callable[[Path], Awaitable[str | None]]
@@ -50,7 +54,8 @@ class AgentResources:
     ``has_commands`` decides whether the custom commands of a project are offered; without it they always are.
     ``approvals`` keeps approvals for all sessions; without it, each session asks again. ``hook_programs`` runs
     the hooks of the settings; ``personal`` finds the skills and subagents of a session, and ``background`` has its
-    commands in the background. ``model_names`` lists the models to choose from, and ``chats`` keeps saved
+    commands in the background. ``model_names`` lists the models to choose from, ``model_price`` knows their
+    prices, and ``chats`` keeps saved
     conversations. ``parts`` accompany the work on each task, and ``day_use`` counts what models use for each user.
     """
 
@@ -72,6 +77,7 @@ class AgentResources:
     personal: PersonalSource | None = None
     background: BackgroundWork | None = None
     model_names: ModelNames | None = None
+    model_price: ModelPrice | None = None
     chats: ChatStore | None = None
     day_use: DaySource | None = None
 

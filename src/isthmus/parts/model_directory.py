@@ -9,6 +9,7 @@ import contextlib
 import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from typing import TYPE_CHECKING
 
 from typing_extensions import override
@@ -37,6 +38,7 @@ from isthmus.models.port.base import (
     SearchingModel,
     StreamItem,
 )
+from isthmus.models.port.costs import Price
 from isthmus.runtime.running_tasks import RunningTasks
 
 if TYPE_CHECKING:
@@ -156,6 +158,16 @@ class ModelDirectory:
 
             self._names = (now, await list_model_names(self.environment))
         return tuple(dict.fromkeys((self.own.name, *self._names[1])))
+
+    def price(self, name: str, day: date) -> Price | None:
+        """Return the price of small requests to the model with a name as for ``--model`` on a day; None: not known."""
+        try:
+            choice = self.own if self._is_own(name) else choose_by_name(name, self.environment, "")
+        except IsthmusError:
+            return None
+        facts = facts_of_choice(choice, self.environment, self.overrides)
+        costs = None if facts is None else facts.costs_on(day)
+        return None if costs is None else costs.price_for(0)
 
     def check(self, name: str, effort: str | None = None) -> None:
         """Check a model's name without opening the model, and an effort that it shall have.

@@ -34,6 +34,7 @@ from isthmus.web.bundle import HEADERS, ROOT, Bundle
 from isthmus.web.changes import ChangeFeed, TooManyStreamsError
 from isthmus.web.devices import Devices
 from isthmus.web.links import entry_link, is_origin, is_reachable
+from isthmus.web.model_figures import model_prices, use_today
 from isthmus.web.notifications import NoNotificationsError, Notifications
 from isthmus.web.pairing import SHORT_SECONDS, PairingCode, PairingCodes, TooManyCodesError, WrongCodeError
 from isthmus.web.review_feed import ReviewFeed, merged
@@ -150,6 +151,8 @@ class WorkbenchPages:
             ("POST", "complete"): self._complete,
             ("GET", "tools"): self._tools,
             ("GET", "settings"): self._settings,
+            ("GET", "use"): self._use,
+            ("POST", "prices"): self._prices,
             ("GET", "trust"): self._trust,
             ("POST", "trust"): self._decide_trust,
             ("GET", "push"): self._push_state,
@@ -233,6 +236,7 @@ class WorkbenchPages:
         return {
             "user": principal.name,
             "device": None if entry is None else _shown(entry),
+            "devices": len(self._devices_of(principal.name)),
             "agent": self.agent,
             "version": __version__,
             "workspaces": list(self.workspaces),
@@ -327,6 +331,13 @@ class WorkbenchPages:
     async def _decide_trust(self, principal: Principal, request: HttpRequest, body_of: BodyOf) -> Reply:
         given = await _object(request, body_of)
         return given if isinstance(given, Refusal) else await decide_trust(self.view, principal.name, given)
+
+    async def _use(self, principal: Principal, request: HttpRequest, body_of: BodyOf) -> Reply:
+        return await use_today(self.view, principal.name)
+
+    async def _prices(self, principal: Principal, request: HttpRequest, body_of: BodyOf) -> Reply:
+        given = await _object(request, body_of)
+        return given if isinstance(given, Refusal) else await model_prices(self.view, principal.name, given)
 
     async def _settings(self, principal: Principal, request: HttpRequest, body_of: BodyOf) -> Reply:
         if self.view is None:

@@ -1,6 +1,6 @@
 """The port of what the pages "Servers and tools" and "Settings" show, which has no method of A2A."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any, Protocol, TypeAlias
 
 from isthmus.errors import IsthmusError
@@ -42,6 +42,22 @@ class WorkbenchView(Protocol):
             NotShownError: the user is not the one who runs the server.
             ChangedQuestionError: the question has other items now, or no such choice.
             IsthmusError: the answer cannot be stored.
+        """
+        ...
+
+    async def use(self, user: str) -> JsonObject:
+        """Return what models have used today for all sessions of a user; empty if that is not counted.
+
+        Raises:
+            IsthmusError: the journal cannot be read.
+        """
+        ...
+
+    async def prices(self, user: str, models: Sequence[str]) -> JsonObject:
+        """Return the prices of models by their names, in US dollars for a million tokens; None where it is not known.
+
+        Raises:
+            NotShownError: the user is not the one who runs the server.
         """
         ...
 

@@ -1,6 +1,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
+from datetime import date
 
 import pytest
 
@@ -116,3 +117,16 @@ async def test_few_stay_open_and_one_that_is_read_from_is_closed_afterwards() ->
     assert by_name["m0"].closed == 1
     await models.aclose()
     assert all(model.closed for model in shop.opened)
+
+
+def test_a_price_is_known_of_models_in_the_table_without_opening_them() -> None:
+    shop, day = Shop(), date(2026, 7, 1)
+    models = ModelDirectory(ModelChoice("gemini", "gemini-2.5-pro", "test"), KEYS, shop.open)
+    price = models.price("gemini-2.5-pro", day)
+    assert price is not None
+    assert 0 < price.input < price.output
+    assert models.price("gemini:gemini-2.5-flash", day) is not None
+    assert models.price("gemini:no-such-model", day) is None
+    assert models.price("no such model", day) is None
+    assert models.price("scripted:/etc/passwd", day) is None
+    assert not shop.opened

@@ -99,6 +99,11 @@ async def test_a_paired_device_uses_the_api_and_a2a(client: httpx2.AsyncClient, 
     assert (session["user"], session["agent"], session["workspaces"]) == ("", "Isthmus", ["/work"])
     assert "\u202e" not in session["device"]["label"]
     assert len(session["device"]["label"]) <= 60
+    await pair(client, pages, user="ann")
+    assert (await client.get("/ui/api/session", headers=head)).json()["devices"] == 1
+    assert (await client.get("/ui/api/use", headers=head)).json() == {}
+    prices = await client.post("/ui/api/prices", json={"models": ["gpt-5"]}, headers=head)
+    assert prices.json() == {"prices": {}}
     assert (await client.get("/tasks", headers={**head, "A2A-Version": "1.0"})).status_code == 200
     code = (await client.post("/ui/api/codes", headers=head)).json()
     assert code["seconds"] == 60

@@ -8,9 +8,10 @@ from isthmus.agent.approval.session_policy import policy_for
 from isthmus.agent.context.windows import window_of
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.resources import AgentResources
+from isthmus.agent.session.context_parts import context_parts
 from isthmus.agent.session.session import Session
 from isthmus.models.port.base import DEFAULT_EFFORT, Effort, ModelError, nearest_effort
-from isthmus.session_status import US_DOLLARS, Cost, SessionStatus
+from isthmus.session_status import US_DOLLARS, Cost, SessionStatus, TokensUsed
 from isthmus.task_view import total_usage, unpriced_models
 from isthmus.text.money import in_dollars
 
@@ -32,10 +33,19 @@ async def session_status(session: Session, resources: AgentResources, options: A
         efforts=tuple(level.value for level in levels),
         cached_share=session.statistics.cached_share,
         unpriced_models=unpriced_models(session.statistics.models) or None,
+        tokens_used=_tokens(session),
     )
     if (used := session.conversation.tokens) is None:
         return status
-    return replace(status, context_tokens=used, context_window=window_of(session, model) if model is not None else None)
+    window = window_of(session, model) if model is not None else None
+    parts = context_parts(used, session.conversation.messages)
+    return replace(status, context_tokens=used, context_window=window, context_parts=parts)
+
+
+def _tokens(session: Session) -> TokensUsed | None:
+    """Return the tokens that the requests of the session have used; None without any request."""
+    whole = total_usage(session.statistics.models.values())
+    return TokensUsed(whole.input_tokens, whole.cached_tokens, whole.output_tokens) if whole.requests else None
 
 
 def _cost(session: Session) -> Cost | None:

@@ -1,11 +1,14 @@
 """A session after all its events, and its state that no event tells, as its agent sees it."""
 
+from dataclasses import replace
+
 from isthmus.agent.session.session import Session
 from isthmus.development_tool import merge_agent_settings
 from isthmus.encoding.codec import JsonObject
 from isthmus.engine.port.agents import ObservableAgent
 from isthmus.engine.runs.runner import Runner
-from isthmus.session_status import SessionStatus
+from isthmus.session_status import US_DOLLARS, Cost, SessionStatus
+from isthmus.text.money import in_dollars
 
 
 async def folded_session(
@@ -27,4 +30,6 @@ async def session_state(
     """Return the state of a session as :func:`folded_session` returns it; empty if the agent does not tell it."""
     if not isinstance(runner.agent, ObservableAgent):
         return SessionStatus()
-    return await runner.agent.status(await folded_session(runner, user, context_id, workspace, settings))
+    status = await runner.agent.status(await folded_session(runner, user, context_id, workspace, settings))
+    limit = runner.spending.limits.session
+    return status if limit is None else replace(status, cost_limit=Cost(in_dollars(limit), US_DOLLARS))

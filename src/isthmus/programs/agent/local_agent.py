@@ -173,6 +173,7 @@ class _Building:
             personal=self._personal,
             background=self._background.of,
             model_names=self._model.names,
+            model_price=self._model.price,
             servers=mcp,
             contents=HostContents(mcp),
             parts=parts,

@@ -2,8 +2,9 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +15,8 @@ from isthmus.agent.commands.builtin.mcp import for_others
 from isthmus.mcp_host.config.folder_trust import TrustRule
 from isthmus.programs.setup.terminal_settings import shown_settings
 from isthmus.programs.setup.trust_question import TrustQuestion, open_question
+from isthmus.session_status import US_DOLLARS
+from isthmus.text.money import in_dollars
 from isthmus.text.visible import visible, visible_line
 from isthmus.tools.port.failure import ToolFailure
 from isthmus.tools.port.tool_set import ToolScope
@@ -22,6 +25,7 @@ from isthmus.web.view import ChangedQuestionError, JsonObject, NotShownError, Wo
 if TYPE_CHECKING:
     from isthmus.agent.resources import AgentResources
     from isthmus.engine.port.workspaces import WorkspaceRule
+    from isthmus.models.port.costs import Price
     from isthmus.programs.setup.setup import Setup
     from isthmus.tools.port.servers import ServerStatus
 
@@ -71,6 +75,26 @@ class AgentView(WorkbenchView):
             "problems": [*problems, *(skills.problems if skills else ()), *(subagents.problems if subagents else ())],
             "manages": not user,
         }
+
+    @override
+    async def use(self, user: str) -> JsonObject:
+        resources = self.resources
+        if resources is None or resources.day_use is None:
+            return {}
+        today = await resources.day_use(user)
+        cost = None if today.unpriced and not today.cost else in_dollars(today.cost)
+        return {"tokens": today.tokens, "cost": cost, "currency": US_DOLLARS, "isPart": today.unpriced > 0}
+
+    @override
+    async def prices(self, user: str, models: Sequence[str]) -> JsonObject:
+        if user:
+            raise NotShownError("only the owner of the server sees which models its keys reach")
+        resources = self.resources
+        if resources is None or (price_of := resources.model_price) is None:
+            return {}
+        today = datetime.now(UTC).date()
+        found = await asyncio.to_thread(lambda: {name: price_of(name, today) for name in models})
+        return {name: None if price is None else _dollars(price) for name, price in found.items()}
 
     @override
     async def trust(self, user: str, workspace: str) -> JsonObject | None:
@@ -145,6 +169,10 @@ def _server(status: "ServerStatus") -> JsonObject:
         "resources": list(status.resources[:MAXIMUM_NAMES]),
         "isFile": status.is_file,
     }
+
+
+def _dollars(price: "Price") -> JsonObject:
+    return {"input": float(price.input), "output": float(price.output)}
 
 
 def _named(name: str, description: str) -> JsonObject:
