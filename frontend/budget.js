@@ -1,7 +1,8 @@
-// Holds the first load of the page to its size: the document with all that it names, and what its scripts import at once,
-// compressed as the server sends it. Diffs, editors, languages and seldom pages come later. Needs the built page.
+// Holds the first load of the page to its size, compressed as the server sends it: the document with all that it names,
+// what its scripts import at once, and the texts of the language with the longest ones. Diffs, editors and seldom pages
+// come later. Needs the built page.
 
-import { readFileSync } from "node:fs";
+import { readFileSync, readdirSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 
 const MAXIMUM_KIB = 95;
@@ -28,7 +29,13 @@ for (const name of files) {
 }
 if (![...files].some((name) => name.startsWith("assets/"))) throw new Error("expected index.html to name scripts");
 
-const sizes = [...files].map((name) => [name, gzipSync(read(name), { level: 9 }).length / 1024]);
+const sizeOf = (name) => gzipSync(read(name), { level: 9 }).length / 1024;
+const texts = readdirSync(new URL("assets/", BUILT)).filter((name) => name.startsWith("texts-"));
+if (texts.length < 2) throw new Error("expected the texts of each language in a file of its own");
+const [longest] = texts.map((name) => `assets/${name}`).sort((one, other) => sizeOf(other) - sizeOf(one));
+files.add(longest);
+
+const sizes = [...files].map((name) => [name, sizeOf(name)]);
 const total = sizes.reduce((sum, [, size]) => sum + size, 0);
 const said = `first load of the page: ${total.toFixed(1)} KiB compressed, at most ${MAXIMUM_KIB}`;
 console.log(said);

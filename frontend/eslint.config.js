@@ -31,7 +31,7 @@ export default defineConfig(
   },
   // The configuration of tools is no part of the project of TypeScript.
   {
-    files: ["*.js", "*.ts", "dev/*.ts"],
+    files: ["*.js", "*.ts", "dev/*.ts", "languages/*.ts"],
     extends: [typescript.configs.disableTypeChecked],
     languageOptions: { globals: { URL: "readonly", console: "readonly", process: "readonly" } },
   },

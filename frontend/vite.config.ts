@@ -1,7 +1,12 @@
 import { createHash } from "node:crypto";
 import { type Plugin, type Rolldown, defineConfig } from "vite";
+import { languages } from "./languages/plugin.ts";
 
 const WORKER = "sw.js";
+/** Modules that go into the first chunk if the page imports them at once: all but the entries. */
+const PART = /\/(?:node_modules|src)\/(?!(?:main|service-worker)\.ts$)|preload-helper/;
+/** Modules whose chunks are kept for times without a connection, although they come later. */
+const KEPT = /\/src\/(?:pages|parts)\/|virtual:languages\//;
 
 /** Return the names of chunks with those of all that they import at once. */
 function withImports(names: readonly string[], bundle: Rolldown.OutputBundle): string[] {
@@ -31,9 +36,7 @@ function shellOfPage(): Plugin {
         throw new Error(`${WORKER} must not share code with the page: ${worker.imports.join(", ")}`);
       const styles = files.filter((file) => file.type === "asset" && file.fileName.endsWith(".css"));
       // The pages and cards that come later are kept, too: they are there without a connection.
-      const pages = files.filter(
-        (file) => file.type === "chunk" && /\/src\/(pages|parts)\//.test(file.facadeModuleId ?? ""),
-      );
+      const pages = files.filter((file) => file.type === "chunk" && KEPT.test(file.facadeModuleId ?? ""));
       const scripts = withImports([entry.fileName, ...pages.map((file) => file.fileName)], bundle);
       const shell = [...scripts, ...styles.map((file) => file.fileName)].sort();
       const names = files
@@ -54,7 +57,7 @@ export default defineConfig({
   base: "/ui/",
   // Only the page itself has this path in it, and a server below another path writes its own there; scripts find their files.
   experimental: { renderBuiltUrl: (_name, { hostType }) => (hostType === "html" ? undefined : { relative: true }) },
-  plugins: [shellOfPage()],
+  plugins: [languages(), shellOfPage()],
   build: {
     outDir: "../src/isthmus/web/ui",
     emptyOutDir: true,
@@ -68,6 +71,8 @@ export default defineConfig({
     rolldownOptions: {
       input: { index: "index.html", worker: "src/service-worker.ts" },
       output: {
+        // The page waits for its texts, so its parts are not put together without being told.
+        codeSplitting: { groups: [{ name: "page", tags: ["$initial"], test: PART }] },
         entryFileNames: (chunk) => (chunk.name === "worker" ? WORKER : "assets/[name]-[hash].js"),
       },
     },

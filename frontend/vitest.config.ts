@@ -1,6 +1,8 @@
 import { defineConfig } from "vitest/config";
+import { languages } from "./languages/plugin.ts";
 
 export default defineConfig({
+  plugins: [languages()],
   test: {
     include: ["tests/**/*.test.ts"],
     setupFiles: ["tests/setup.ts"],

@@ -3,6 +3,7 @@
 
 import { readFileSync } from "node:fs";
 import { type Plugin, type ProxyOptions, defineConfig } from "vite";
+import { languages } from "../languages/plugin.ts";
 
 const PORT = Number(process.env.PAGE_DEV_PORT ?? 5173);
 const SERVER = process.env.PAGE_DEV_SERVER ?? "";
@@ -54,7 +55,7 @@ async function codeOf(): Promise<string> {
 export default defineConfig({
   root: new URL("..", import.meta.url).pathname,
   base: "/ui/",
-  plugins: [entryLink()],
+  plugins: [languages(), entryLink()],
   server: {
     host: "127.0.0.1",
     port: PORT,

@@ -4,7 +4,8 @@ import { diffOf } from "./diffs.ts";
 import type { FileDiff, ToolCall } from "./protocol.ts";
 import { exact, exactLine, visibleLine } from "./safe.ts";
 import { linesOf } from "./task-fold.ts";
-import { LANGUAGE, t } from "./words.ts";
+import { LANGUAGE } from "./language.ts";
+import { t } from "./words.ts";
 
 export interface Facts {
   verb: string;

@@ -1,4 +1,9 @@
-// All texts of the page, in English and Chinese, from one table.
+// All texts of the page, but for those of forms: for each key a row [English, simplified Chinese].
+//
+// Traditional Chinese is derived from simplified by the build (languages/traditional.ts), and a browser loads the texts of
+// one language. A row is two string literals; {0}, {1} are places for values.
+
+import { LANGUAGE } from "./language.ts";
 
 export const TABLE = {
   inbox: ["Inbox", "收件箱"],
@@ -114,13 +119,13 @@ export const TABLE = {
   pairTitle: ["Let this browser in", "允许此浏览器"],
   pairText: [
     "Open the link that `isthmus web` or `isthmus companion` prints, or type the code that another of your devices shows under Devices.",
-    "请打开 `isthmus web` 或 `isthmus companion` 显示的链接,或输入您的另一台设备在“设备”中显示的代码。",
+    "请打开 `isthmus web` 或 `isthmus companion` 显示的链接,或输入您的另一台设备在“设备”中显示的配对码。",
   ],
   pairAgain: [
     "This browser is not let in any more: its time is over, or it was removed.",
     "此浏览器已不再被允许:已过期,或已被移除。",
   ],
-  code: ["Code", "代码"],
+  code: ["Code", "配对码"],
   letIn: ["Let in", "允许"],
   pairing: ["Pairing", "配对中"],
   thisDevice: ["this browser", "此浏览器"],
@@ -130,15 +135,15 @@ export const TABLE = {
   pairedBy: ["let in by {0}", "由 {0} 配对"],
   pairsOne: ["removed with {0} device that it let in", "移除时将一并移除其配对的 {0} 台设备"],
   pairsMore: ["removed with {0} devices that it let in", "移除时将一并移除其配对的 {0} 台设备"],
-  makeCode: ["Make a code for another browser", "为其他浏览器生成代码"],
+  makeCode: ["Make a code for another browser", "为其他浏览器生成配对码"],
   codeFor: [
     "Type this code there within {0} s. It lets one browser in, for 90 days.",
-    "请在 {0} 秒内在那里输入此代码。它允许一个浏览器,有效 90 天。",
+    "请在 {0} 秒内在那里输入此配对码。它允许一个浏览器,有效 90 天。",
   ],
   addressThere: ["Open this address there:", "在那里打开此地址:"],
   onlyHere: [
     "This server is reached from this machine alone. For other devices start `isthmus serve --ui` with TLS or behind a proxy; docs/how-to/workbench.md has the ways.",
-    "此服务器只能从本机访问。要从其他设备访问,请使用 TLS 或通过代理启动 `isthmus serve --ui`;参见 docs/how-to/workbench.md。",
+    "此服务器只能从本机访问。要从其他设备访问,请启动 `isthmus serve --ui` 时使用 TLS,或将其置于反向代理之后;参见 docs/how-to/workbench.md。",
   ],
   keys: ["Keys", "按键"],
   keysList: ["All keys", "所有按键"],
@@ -251,7 +256,7 @@ export const TABLE = {
   newerPage: ["The server has a newer page. Load it", "服务器有更新的页面。加载"],
   scan: [
     "Scan this with the other device's camera, or open the address there and type the code. One use, one minute.",
-    "用另一台设备的相机扫描,或在那里打开地址并输入代码。仅可使用一次,一分钟内有效。",
+    "用另一台设备的相机扫描,或在那里打开地址并输入配对码。仅可使用一次,一分钟内有效。",
   ],
   qrLabel: ["QR code of a link that lets one browser in", "可让一个浏览器进入的链接的二维码"],
   notifications: ["Notifications", "通知"],
@@ -274,10 +279,10 @@ export const TABLE = {
   asProgram: ["As a program", "作为应用"],
   install: ["Install", "安装"],
   installed: ["This page is installed.", "此页面已安装。"],
-  installHow: ["Your browser's menu can install this page.", "可通过浏览器菜单安装此页面。"],
+  installHow: ["Your browser's menu can install this page.", "可在浏览器菜单中安装此页面。"],
   notSecure: [
     "Installing and notifications are off: browsers allow them only over https or on the server's own machine. Everything else works. `isthmus serve --ui` with TLS or behind a proxy turns them on.",
-    "安装和通知已关闭:浏览器只在 https 或服务器本机上允许它们。其他功能均可使用。使用 TLS 或通过代理运行 `isthmus serve --ui` 即可启用。",
+    "安装和通知已关闭:浏览器只在 https 或服务器本机上允许它们。其他功能均可使用。运行 `isthmus serve --ui` 时使用 TLS 或置于反向代理之后即可启用。",
   ],
   // quality of the session page
   begunBy: ["Begun by", "由此任务启动"],
@@ -288,8 +293,8 @@ export const TABLE = {
   costAndMore: ["{0} and more", "{0} 以上"],
   costUnknown: ["unknown (no price for {0})", "未知({0} 没有价格)"],
   costPartly: ["{1} and more (no price for {0})", "{1} 以上({0} 没有价格)"],
-  tokens: ["{0} tokens", "{0} 个令牌"],
-  tokensOf: ["{0} of {1} tokens", "{0} / {1} 个令牌"],
+  tokens: ["{0} tokens", "{0} 个词元"],
+  tokensOf: ["{0} of {1} tokens", "{0} / {1} 个词元"],
   question: ["Question", "问题"],
   details: ["Details", "详情"],
   nothingWaits: ["Nothing waits", "没有等待的事项"],
@@ -412,10 +417,10 @@ export const TABLE = {
   keyBranch: ["branch after that message", "在该消息之后分支"],
   tookTooLong: ["The server took too long. Look at the history.", "服务器用时过长,请查看历史。"],
   tokensUsed: ["Used by the last turn", "最近一轮用量"],
-  tokensIn: ["{0} tokens of input", "输入 {0} 个令牌"],
-  tokensInCached: ["{0} tokens of input, {1} of them cached", "输入 {0} 个令牌,其中 {1} 个来自缓存"],
-  tokensOut: ["{0} tokens of output", "输出 {0} 个令牌"],
-  tokensOutThought: ["{0} tokens of output, {1} of them thoughts", "输出 {0} 个令牌,其中 {1} 个为思考"],
+  tokensIn: ["{0} tokens of input", "输入 {0} 个词元"],
+  tokensInCached: ["{0} tokens of input, {1} of them cached", "输入 {0} 个词元,其中 {1} 个来自缓存"],
+  tokensOut: ["{0} tokens of output", "输出 {0} 个词元"],
+  tokensOutThought: ["{0} tokens of output, {1} of them thoughts", "输出 {0} 个词元,其中 {1} 个为思考"],
   sessionDiff: ["Changes of the session", "会话的全部改动"],
   sessionDiffShort: ["Changes", "改动"],
   comparing: ["Comparing the files with what they were before the session", "正在将文件与会话之前的内容比较"],
@@ -646,25 +651,22 @@ export const TABLE = {
 
 export type Word = keyof typeof TABLE;
 
-const COLUMN = (navigator.languages ?? [navigator.language])
-  .find((tag) => /^(en|zh)/i.test(tag))
-  ?.toLowerCase()
-  .startsWith("zh")
-  ? 1
-  : 0;
-
-export const LANGUAGE = COLUMN ? "zh-CN" : "en";
-
 /** Stands between items of a list within a sentence. */
-export const COMMA = COLUMN ? "\uff0c" : ", ";
+export const COMMA = LANGUAGE === "en" ? ", " : "\uff0c";
 
 /** Return a text of the page with its places filled. */
 export const t = textsOf(TABLE);
 
-/** Return the function that returns texts of a table of words in English and Chinese, with their places filled. */
-export function textsOf<Key extends string>(table: Readonly<Record<Key, readonly [string, string]>>) {
+/**
+ * Return the function that returns the texts of a table of words, with their places filled. In the page a table has one
+ * text for each key, in the user's language (languages/plugin.ts).
+ */
+export function textsOf<Key extends string>(
+  table: Readonly<Record<Key, readonly [english: string, simplified: string]>>,
+) {
+  const texts = table as unknown as Readonly<Record<Key, string>>;
   return (word: Key, ...values: (string | number)[]): string =>
-    table[word][COLUMN].replace(/\{(\d)\}/g, (_, at: string) => String(values[Number(at)] ?? ""));
+    texts[word].replace(/\{(\d)\}/g, (_, at: string) => String(values[Number(at)] ?? ""));
 }
 
 export function age(at: number, now: number): string {

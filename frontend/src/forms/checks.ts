@@ -1,6 +1,6 @@
 // Whether an answer fits its field, by the rules of src/isthmus/forms/form.py, which decides on the server. Pure.
 
-import { LANGUAGE } from "../words.ts";
+import { LANGUAGE } from "../language.ts";
 import type { Answer, Answers, Field, Form } from "./form.ts";
 import { answerOf, isAnswered, wordsOf } from "./replies.ts";
 import { type FormWord, say } from "./words.ts";
