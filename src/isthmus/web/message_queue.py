@@ -6,6 +6,7 @@ its id, and the journal refuses a second one.
 """
 
 import asyncio
+import contextlib
 import json
 import logging
 import re
@@ -23,7 +24,7 @@ from isthmus.text.visible import visible_line
 
 AgentOf: TypeAlias = Callable[[str], AgentClient]
 LOOK_SECONDS: Final = 5.0
-"""Time in seconds between looks for turns that other processes ended, while messages wait."""
+"""Time in seconds between looks: for turns that other processes ended, and for messages that they kept."""
 GATHER_SECONDS: Final = 0.05
 """Time in seconds for which changes are gathered before the queues are looked at."""
 MAXIMUM_TEXT: Final = 1_000_000
@@ -118,15 +119,17 @@ class MessageQueue:
         self._agent_of = agent_of
         self._look_seconds = look_seconds
         self._news = asyncio.Event()
+        self._woken = asyncio.Event()
         self._sending = asyncio.Lock()
 
     def wake(self) -> None:
-        """Look at the queues soon."""
+        """Look at the queues soon: a message was kept, or may have become due."""
+        self._woken.set()
         self._news.set()
 
     async def run(self) -> None:
         """Send messages whose turn has come, until cancelled."""
-        end = self._journal.changes.watch(lambda _: self.wake())
+        end = self._journal.changes.watch(lambda _: self._news.set())
         self.wake()  # what became due while no process ran
         try:
             waits = False
@@ -138,9 +141,18 @@ class MessageQueue:
                     pass
                 await asyncio.sleep(GATHER_SECONDS)
                 self._news.clear()
+                self._woken.clear()
                 waits = await self._look()
+                if not waits:
+                    await self._rest()
         finally:
             end()
+
+    async def _rest(self) -> None:
+        """Leave the changes of a busy server alone for a while, since nothing waits; a message kept here ends it."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._look_seconds):
+                await self._woken.wait()
 
     async def _look(self) -> bool:
         """Send what is due; return whether messages wait."""

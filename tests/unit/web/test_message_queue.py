@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,15 @@ from isthmus.journal.port.base import RepeatedMessage
 from isthmus.journal.port.sessions import QueuedMessage
 from isthmus.journal.port.task_rows import Lease, NewTask
 from isthmus.journal.sqlite.journal import SqliteJournal
-from isthmus.web.message_queue import BadMessageError, MessageQueue, WrittenMessage, edited, shown, written_from
+from isthmus.web.message_queue import (
+    GATHER_SECONDS,
+    BadMessageError,
+    MessageQueue,
+    WrittenMessage,
+    edited,
+    shown,
+    written_from,
+)
 from support.memory_agent import MemoryAgent
 
 pytestmark = pytest.mark.anyio
@@ -186,6 +194,31 @@ async def test_a_message_that_cannot_be_read_does_not_hold_those_of_other_sessio
     await wait(journal, "Second")
     async with sending(journal, agent):
         assert (await agent.next())[0] == "Second"
+
+
+async def test_a_busy_server_is_not_asked_for_messages_while_none_waits(
+    journal: SqliteJournal, agent: JournalAgent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks, look = asyncio.Queue[None](), journal.sessions.with_queues
+
+    async def counted() -> Sequence[tuple[str, str]]:
+        looks.put_nowait(None)
+        return await look()
+
+    monkeypatch.setattr(journal.sessions, "with_queues", counted)
+    queue = MessageQueue(journal, lambda _: agent, look_seconds=WAIT)
+    running = asyncio.create_task(queue.run())
+    try:
+        await asyncio.wait_for(looks.get(), WAIT)
+        await begin(journal)  # changes of tasks alone are no reason to look
+        await asyncio.sleep(4 * GATHER_SECONDS)  # delay: the time in which a look would come
+        assert looks.empty()
+        await wait(journal, "Second")
+        queue.wake()
+        assert (await agent.next())[0] == "Second"
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
 
 
 async def test_commands_are_executed(journal: SqliteJournal, agent: JournalAgent) -> None:
