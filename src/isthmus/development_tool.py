@@ -157,12 +157,14 @@ class ConfirmationOption:
     """A choice of the user, e.g. ``proceed_once`` "Allow once".
 
     ``kind``, our own, is set where the id does not tell: allow_once, allow_always, reject_once or reject_always.
+    ``covers``, our own, names what a lasting answer covers, such as a tool, a server or the first words of commands.
     """
 
     id: Annotated[str, 1]
     name: Annotated[str, 2]
     description: Annotated[str | None, 3] = None
     kind: Annotated[str | None, 101] = None
+    covers: Annotated[str | None, 102] = None
 
 
 @record
@@ -210,7 +212,8 @@ class ConfirmationRequest:
     """A question to the user for permission; one kind of details is set.
 
     ``words_option``, our own, is the id with which a user answers in words instead of by one of the options. It is not
-    one of these; the words are the new content of the answer.
+    one of these; the words are the new content of the answer. ``wants`` and ``risks``, our own, are the last sentence
+    that the agent said before the call, and what is known to make the call risky (`isthmus.questions.CallRisk`).
     """
 
     options: Annotated[tuple[ConfirmationOption, ...], 1]
@@ -219,6 +222,8 @@ class ConfirmationRequest:
     mcp_details: Annotated[McpDetails | None, 4] = None
     generic_details: Annotated[GenericDetails | None, 5] = None
     words_option: Annotated[str | None, 101] = None
+    wants: Annotated[str | None, 102] = None
+    risks: Annotated[tuple[str, ...], 103] = ()
 
     def __post_init__(self) -> None:
         require_at_most_one(self, "details", "execute_details", "file_edit_details", "mcp_details", "generic_details")

@@ -1,6 +1,7 @@
 """Questions of tool calls: what asks them, their ids, and the options that allow or refuse a call."""
 
 from collections.abc import Sequence
+from enum import StrEnum
 
 from isthmus.development_tool import ConfirmationOption, ToolCall
 
@@ -20,6 +21,21 @@ ACCEPTING_OPTIONS = ("proceed_once", "accept", "allow_once", "allow-once", "allo
 """Ids of options that allow a call once, ours first; hosted agents have ids of their own."""
 REFUSING_OPTIONS = ("cancel", "reject_once", "reject-once", "reject", "deny", "denied", "abort")
 """Ids of options that refuse a call, ours first."""
+
+
+class CallRisk(StrEnum):
+    """Reason to look twice at a call; each is stated only where it is known, so the absence of one promises nothing."""
+
+    DELETES = "deletes"
+    """It deletes files."""
+    NETWORK = "network"
+    """It reaches other machines."""
+    NO_SANDBOX = "no_sandbox"
+    """It is a command that runs outside of a sandbox."""
+    SECRETS = "secrets"
+    """It reads or changes a file that may hold secrets."""
+    STARTS_PROGRAMS = "starts_programs"
+    """It changes a file with which other programs start programs by themselves."""
 
 
 def refuses(option: ConfirmationOption) -> bool:

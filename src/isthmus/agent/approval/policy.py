@@ -54,13 +54,14 @@ class ApprovalMode(StrEnum):
 class Policy:
     """The approval policy of a session. ``may_ask`` is False if no user can answer (headless).
 
-    ``is_confined``: shell commands run in a sandbox.
+    ``is_confined``: shell commands run in a sandbox; ``has_network``: they reach the network, in the sandbox or not.
     """
 
     mode: ApprovalMode = ApprovalMode.DEFAULT
     grants: frozenset[Grant] = frozenset()
     may_ask: bool = True
     is_confined: bool = False
+    has_network: bool = True
 
 
 @record
@@ -264,6 +265,7 @@ def _options(
                     PROCEED_ALWAYS_PREFIX,
                     f"Always allow {prefixes} …",
                     _COVERED_BY_PREFIX + purpose,
+                    covers=prefixes,
                 ),
             )
         if may_repeat:
@@ -275,6 +277,7 @@ def _options(
                 PROCEED_ALWAYS_TOOL,
                 f"Always allow {tool_name}",
                 "For the rest of this session, this tool runs without asking",
+                covers=tool_name,
             ),
         )
         if server is not None:
@@ -283,6 +286,7 @@ def _options(
                     PROCEED_ALWAYS_SERVER,
                     f"Always allow all tools of {server}",
                     "For the rest of this session, all tools of this server run without asking",
+                    covers=server,
                 ),
             )
         if may_keep:
@@ -291,6 +295,7 @@ def _options(
                     PROCEED_ALWAYS_AND_SAVE,
                     f"Always allow {tool_name}, in all future sessions",
                     "This tool runs without asking from now on, until its server changes its definition",
+                    covers=tool_name,
                 ),
             )
     asked = analysis.asked if analysis is not None else ()

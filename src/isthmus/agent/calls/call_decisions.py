@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
+from isthmus.agent.approval.call_risks import RiskyFacts, risks_of
 from isthmus.agent.approval.grants import (
     CANCEL,
     PROCEED_ONCE,
@@ -47,11 +48,11 @@ from isthmus.agent.options import AgentOptions
 from isthmus.agent.session.open_call import OpenCall
 from isthmus.agent.session.session import Session
 from isthmus.development_tool import ConfirmationDetails, ExecuteDetails, FileDiff, McpDetails
-from isthmus.files.path_rules import PathAccess
-from isthmus.files.private_files import PRIVATE_FILES
+from isthmus.files.path_rules import PathAccess, followed
+from isthmus.files.private_files import PRIVATE_FILES, is_private
 from isthmus.sandbox.guarded_paths import starts_program
 from isthmus.settings.rules.rule_decision import RuleDecision
-from isthmus.tools.port.base import AskingTool, Tool, ToolKind, version_of
+from isthmus.tools.port.base import AskingTool, RemovingTool, Tool, ToolKind, version_of
 from isthmus.tools.port.tool_set import ToolSet
 from isthmus.tools.port.workspace import Workspace
 
@@ -121,6 +122,20 @@ class CallDecisions:
         if reads and isinstance(decision, Deny):
             return decide_reads(policy, tool.name, reads)
         return self._with_kept_answers(decision)
+
+    def risks(self, item: OpenCall, tool: Tool, proposal: ConfirmationDetails | None) -> tuple[str, ...]:
+        """Return what is known to make a call risky; follows symbolic links, which blocks for a moment."""
+        arguments = item.request.arguments
+        if isinstance(proposal, FileDiff):
+            paths = followed(Path(proposal.file_path))
+            is_removal = isinstance(tool, RemovingTool) and tool.removes(arguments)
+            facts = RiskyFacts(is_removal, is_private(paths), any(starts_program(Path(path)) for path in paths))
+        elif server_of(self.tools, tool.name) is None:
+            reads = asked_reads(tool.name, tool.kind, arguments, self._workspace)
+            facts = RiskyFacts(has_secrets=bool(reads.files))
+        else:
+            facts = RiskyFacts()
+        return risks_of(tool.name, proposal, self.policy, facts)
 
     def may_try(self, item: OpenCall, tool: Tool, proposal: ConfirmationDetails | None) -> bool:
         """Return whether a call about which a user would be asked may be tried first, where that has no effect.

@@ -76,7 +76,10 @@ def relay_events(session: Session, call: ToolCall, questions: Sequence[ToolCall]
     for identity, asked in wanted.items():
         known = session.calls.get(identity)
         if known is None or not known.is_waiting:
-            events.append(ToolCallUpdate(replace(asked, tool_call_id=identity, description=_description(call, asked))))
+            told = replace(asked, tool_call_id=identity, description=_description(call, asked))
+            if (request := told.confirmation_request) is not None:  # its own agent's words, not those of this one
+                told = replace(told, confirmation_request=replace(request, wants=request.wants or ""))
+            events.append(ToolCallUpdate(told))
     return events
 
 

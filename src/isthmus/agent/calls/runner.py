@@ -290,6 +290,9 @@ class CallRunner:
                 if isinstance(ready.tool, AskingTool):
                     words = ready.tool.words_option(ready.announced.input_parameters)
                     request = replace(request, words_option=words)
+                else:
+                    item = self._session.calls[ready.announced.tool_call_id]
+                    request = replace(request, risks=self._decisions.risks(item, ready.tool, ready.proposal))
                 asking = replace(ready.announced, confirmation_request=request)
                 await self._turn.emit(ToolCallUpdate(asking, ready.version or None))
             case Deny(reason, category):

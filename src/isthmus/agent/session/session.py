@@ -15,6 +15,7 @@ from isthmus.agent.session.conversation import SessionConversation
 from isthmus.agent.session.loops import CallLoops
 from isthmus.agent.session.open_calls import OpenCalls
 from isthmus.agent.session.prompt_prefix import PromptPrefix
+from isthmus.agent.session.said_text import SaidText
 from isthmus.agent.session.statistics import Statistics
 from isthmus.client import OFFLINE
 from isthmus.development_tool import (
@@ -134,6 +135,8 @@ class Session:
     """The text of the last prompt."""
     message: Prompt | None = None
     """The user's last message with its id, parts and metadata; answers to questions do not replace it."""
+    said: SaidText = field(default_factory=SaidText)
+    """What the agent said before the calls that are open, or that it makes next."""
     torn_text: str | None = None
     """The id of the text that the previous process was streaming when it ended."""
     _before_prompt: tuple[Message, ...] = ()
@@ -194,9 +197,11 @@ class Session:
             self._enter_task(task_id)
         self.statistics.take(event, self.task_id, at)
         match event:
-            case TextContent(message_id):  # first, since these are most of the events
+            case TextContent(message_id, text):  # first, since these are most of the events
                 if self.command is not None and not self.has_command_prompt:
                     self.command_texts.add(message_id)
+                else:
+                    self.said.take_part(message_id, text)
             case Prompt():
                 self._take_prompt(event)
             case Command():
@@ -221,6 +226,7 @@ class Session:
             case ToolResultRecorded():
                 self._take_result(event)
             case AgentMessage(text=text):
+                self.said.take_whole(text)
                 if self.command is None:
                     self.messages.append(Message("assistant", (Text(text),)))
             case FilesSeen():
@@ -272,6 +278,7 @@ class Session:
             self._before_prompt = tuple(self.messages)
         self.new_prompts.append(prompt)
         self._is_unheard = True
+        self.said.begin()
         self.conversation.add_user_parts(Text(prompt.text), *prompt.media)
 
     def _take_context(
@@ -383,6 +390,7 @@ class Session:
         self.conversation.add_reply(message, reply.input_tokens and reply.input_tokens + reply.output_tokens)
         self.new_prompts, self._is_unheard = [], False
         self.model_turns += 1
+        self.said.take_reply(message)
         self.choices.unsaid = None
         self.loops.add(requests_of(message))
         self.calls = OpenCalls.requested(requests_of(message))
@@ -392,6 +400,8 @@ class Session:
         self.choices.use_tools(call.tool_name)
         if call.status is ToolCallStatus.SUCCEEDED and call.output is not None and call.output.diff is not None:
             self.conversation.known_files.take_edit(call.output.diff, len(self.messages))
+        if call.status.is_final:
+            self.said.end_call()
         item = self.calls.take(call)
         if call.tool_name == LOOP_QUESTION and not item.is_models and call.status is ToolCallStatus.SUCCEEDED:
             self.loops.reset()

@@ -1,13 +1,16 @@
 """The turn of an agent: its session, and the only way for events to leave the agent."""
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import TypeAlias
 
 from isthmus.agent.session.interruption import PROCESS_ENDED
 from isthmus.agent.session.session import Session
 from isthmus.agent.session.spending import Spending, SpendingRefusal
-from isthmus.events import AgentEvent
+from isthmus.events import AgentEvent, ToolCallUpdate
+from isthmus.questions import ELICITATION, LOOP_QUESTION, SAMPLING
 from isthmus.runtime.telemetry import NO_TELEMETRY, Telemetry
+from isthmus.text.last_sentence import last_sentence
 
 Keep: TypeAlias = Callable[[AgentEvent], Awaitable[None]]
 """Passes an event, already applied to the session, on to be stored and sent."""
@@ -71,5 +74,17 @@ class AgentTurn:
             asyncio.CancelledError: the turn is over: its task was cancelled, or the journal took no more events.
         """
         for event in events:
+            event = _with_wants(self.session, event)
             await self.keep(self.session.apply(event))
             self.spending.used(self.session, event)
+
+
+def _with_wants(session: Session, event: AgentEvent) -> AgentEvent:
+    """Return an event; one with a question also has what the agent said before the call."""
+    if not isinstance(event, ToolCallUpdate) or (request := event.tool_call.confirmation_request) is None:
+        return event
+    if request.wants is not None or event.tool_call.tool_name in (ELICITATION, SAMPLING, LOOP_QUESTION):
+        return event  # a server asks, or we do
+    wants = last_sentence(session.said.text)
+    asking = replace(event.tool_call, confirmation_request=replace(request, wants=wants))
+    return replace(event, tool_call=asking) if wants else event

@@ -135,7 +135,11 @@ def decide(options: GivenOptions, *, may_ask: bool) -> Setup:
         workspace=workspace,
         data_dir=data_dir,
         model=model,
-        policy=replace(policy, is_confined=sandbox.commands is not None),
+        policy=replace(
+            policy,
+            is_confined=sandbox.commands is not None,
+            has_network=sandbox.commands is None or sandbox.commands.policy.has_network,
+        ),
         max_model_turns=_turn_limit(options.max_turns or settings.max_model_turns or DEFAULT_MODEL_TURNS),
         use_ide=options.ide if options.ide is not None else settings.ide_enabled is not False,
         environment=environment,

@@ -147,6 +147,15 @@ class ApplyPatch:
         """Return whether a call removes a file that the call before it moves."""
         return arguments.get(_REMOVES) is True
 
+    def removes(self, arguments: Arguments) -> bool:
+        """Return whether a call removes its file; not if its arguments are invalid."""
+        try:
+            checked = self._check(arguments)
+            patch = _patch(checked)
+        except ToolFailure:
+            return False
+        return patch.kind == "delete" or (bool(patch.moved_to) and bool(checked.boolean(_REMOVES)))
+
     def moved_from(self, arguments: Arguments) -> str | None:
         """Return the path of the file that a call moves; None if it moves none, or its arguments are invalid."""
         try:

@@ -315,6 +315,15 @@ class MovingTool(Protocol):
         ...
 
 
+@runtime_checkable
+class RemovingTool(Protocol):
+    """A tool with calls that remove a file."""
+
+    def removes(self, arguments: Arguments) -> bool:
+        """Return whether a call removes the file of its proposal."""
+        ...
+
+
 class FreeFormTool(Protocol):
     """A tool with one argument that a model may send as a text of its own, in a provider that has such calls.
 
