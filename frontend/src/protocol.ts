@@ -20,6 +20,10 @@ export interface ConfirmationOption {
   id: string;
   name: string;
   description?: string;
+  /** What it does, where the id does not tell: allow_once, allow_always, reject_once or reject_always. */
+  kind?: string;
+  /** What a lasting answer covers: a tool, a server, or the first words of commands. */
+  covers?: string;
 }
 
 export interface ConfirmationRequest {
@@ -30,6 +34,10 @@ export interface ConfirmationRequest {
   generic_details?: { description: string };
   /** Option of an answer in the user's own words, which is not listed. */
   words_option?: string;
+  /** The last sentence that the agent said before the call. */
+  wants?: string;
+  /** What is known to make the call risky. */
+  risks?: string[];
 }
 
 export interface ToolCall {

@@ -66,7 +66,7 @@ export function factsOf(call: ToolCall, workspace: string): Facts {
 
 function found(call: ToolCall, workspace: string): Facts {
   const request = call.confirmation_request;
-  const reason = [call.input_parameters?.instruction, call.input_parameters?.description].find(
+  const reason = [request?.wants, call.input_parameters?.instruction, call.input_parameters?.description].find(
     (value) => typeof value === "string" && value.trim(),
   );
   const wants = typeof reason === "string" ? `\u201c${visibleLine(reason, 400)}\u201d` : "";

@@ -162,7 +162,7 @@ export const TABLE = {
   keyNext: ["next and previous question, or message of yours in a session", "下一个和上一个问题,或会话中您的消息"],
   keyAllow: ["allow once", "允许一次"],
   keyOptions: ["the answers in their order", "按顺序选择回答"],
-  keyReject: ["reject", "拒绝"],
+  keyReject: ["reject at once", "直接拒绝"],
   keyEdit: ["edit first", "先编辑"],
   keyNew: ["new session", "新会话"],
   notJson: ["This is not JSON: {0}. Nothing was sent.", "这不是 JSON:{0}。未发送任何内容。"],

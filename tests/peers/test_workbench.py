@@ -136,7 +136,7 @@ def test_keys_answer_only_once_the_question_was_seen_and_count_lives_in_the_titl
     until_answers_count(page)
     expect(page.locator(".item")).to_have_count(1)
     expect(page.locator(".item.done")).to_have_count(0)
-    answer_by(page, "n")
+    answer_by(page, "N")
     expect(page.locator(".item.done")).to_have_count(1)
     expect(page).to_have_title("Inbox - Isthmus")
     assert "hello" not in (shared.workspace / "code.py").read_text("utf-8")

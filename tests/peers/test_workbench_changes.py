@@ -421,7 +421,7 @@ def test_what_was_not_seen_can_be_rejected(page: Page, served: Workbench) -> Non
     created = name()
     ask(page, served, f"create {created}")
     expect(page.get_by_text("Allow waits until all of it was on the screen.")).to_be_visible()
-    answer_by(page, "n")
+    answer_by(page, "N")
     expect(page.locator(".item.done")).to_have_count(1)
     assert not (served.workspace / f"{created}.txt").exists()
 

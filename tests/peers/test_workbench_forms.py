@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from isthmus.development_tool import EXTENSION_URI
-from support.workbench import PHONE, Workbench, answer_by, workbench
+from support.workbench import PHONE, Workbench, answer_by, show_new, workbench
 
 ASKING = Path(__file__).resolve().parent.parent / "support" / "asking_mcp_server.py"
 ZONES = [{"label": "Harbour", "description": "its own zone"}, {"label": "UTC"}]
@@ -72,6 +72,8 @@ def begin(page: Page, served: Workbench, *prompts: str) -> list[str]:
     tasks: list[str] = []
     for number, prompt in enumerate(prompts, 1):
         tasks.append(served.begin(page, f"{prompt} {next(NUMBERS)}"))
+        if number > 1:
+            show_new(page)
         expect(page.locator(".item:not(.done)")).to_have_count(number)
     return tasks
 

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from support.extended import first_of
-from support.workbench import PAUSE_MS, Workbench, pause_keys, until_answers_count, workbench
+from support.workbench import PAUSE_MS, Workbench, pause_keys, show_new, until_answers_count, workbench
 
 WRITE = {"content": "A line.\n", "instruction": "Write it"}
 ASK = {"question": "Which name?", "type": "text", "header": "Name", "placeholder": "a name"}
@@ -60,6 +60,8 @@ def begin(page: Page, served: Workbench, *prompts: str) -> None:
     page.goto(f"{served.url}ui/")
     for number, prompt in enumerate(prompts, 1):
         served.begin(page, f"{prompt}{next(NUMBERS)}")
+        if number > 1:
+            show_new(page)
         expect(page.locator(".item:not(.done)")).to_have_count(number)
     until_answers_count(page)
 
@@ -171,7 +173,7 @@ def test_the_focus_is_never_lost(page: Page, served: Workbench, browser: Browser
     page.keyboard.press("Escape")
     expect(page.locator("isthmus-question h2")).to_be_focused()
     pause_keys(page)
-    page.keyboard.press("t")
+    page.keyboard.press("n")
     expect(page.locator("isthmus-reason textarea")).to_be_focused()
     page.keyboard.press("Escape")
     assert focused(page) != "BODY"
@@ -182,7 +184,7 @@ def test_the_focus_is_never_lost(page: Page, served: Workbench, browser: Browser
         for number in (1, 2):
             until_answers_count(other)
             pause_keys(other)
-            other.keyboard.press("n")
+            other.keyboard.press("N")
             expect(page.locator(".item.done")).to_have_count(number)
             assert focused(page) != "BODY"
 

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from support.extended import first_of
-from support.workbench import Workbench, answer_by, until_answers_count, workbench
+from support.workbench import Workbench, answer_by, show_new, until_answers_count, workbench
 
 SCRIPT = json.dumps(
     {
@@ -32,7 +32,7 @@ SCRIPT = json.dumps(
     }
 )  # a YAML document, too
 NUMBERS = itertools.count(1)
-NAMES = {"y": "Allow once", "n": "Reject", "3": "Always allow write_file"}
+NAMES = {"y": "Allow once", "N": "Reject", "3": "Allow write_file in this session"}
 
 
 @pytest.fixture(scope="module")
@@ -54,8 +54,8 @@ def opened(page: Page, served: Workbench, place: str = "") -> Page:
     return page
 
 
-@pytest.mark.parametrize("late", first_of(["edit", "y", "n", "words"]))
-@pytest.mark.parametrize("first", first_of(["y", "n"]))
+@pytest.mark.parametrize("late", first_of(["edit", "y", "N", "words"]))
+@pytest.mark.parametrize("first", first_of(["y", "N"]))
 def test_who_is_late_sees_who_was_first_and_loses_no_text(
     browser: Browser, served: Workbench, first: str, late: str
 ) -> None:
@@ -87,7 +87,7 @@ def begin_answer(page: Page, late: str) -> None:
     """Begin an answer in a way that ends after that of somebody else."""
     match late:
         case "words":
-            answer_by(page, "t")
+            answer_by(page, "n")
             page.keyboard.type("use notes.md")
         case "edit":
             page.keyboard.press("e")
@@ -117,12 +117,14 @@ def test_the_next_question_comes_by_a_key_after_one_that_was_answered_elsewhere(
         winner.goto(f"{served.url}ui/")
         for number, name in enumerate(("one", "two"), 1):
             served.begin(winner, f"write {name}")
+            if number > 1:
+                show_new(winner)
             expect(winner.locator(".item")).to_have_count(number)
         opened(loser, served)
         shown = loser.locator("isthmus-question h2").inner_text()
         winner.locator(".item", has_text=shown.removeprefix("Create ")).click()
         until_answers_count(winner)
-        answer_by(winner, "n")
+        answer_by(winner, "N")
         expect(loser.locator("isthmus-question .ended")).to_contain_text("Reject")
         loser.keyboard.press("j")
         expect(loser.locator("isthmus-question h2")).not_to_have_text(shown)

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from support.long_tasks import huge_events, long_task, seed
 from support.page_measures import Work, heap_bytes, received_bytes
-from support.workbench import DESKTOP, PHONE, Workbench, answer_by, until_answers_count, workbench
+from support.workbench import DESKTOP, PHONE, Workbench, answer_by, show_new, until_answers_count, workbench
 
 AXE = Path(__file__).parents[2] / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
 FIRST_PAINT_BYTES = 200 * 1024
@@ -204,7 +204,7 @@ def test_an_idle_page_asks_nothing_and_shows_changes_at_once(page: Page, served:
     expect(page.locator(".item", has_text="changes.txt")).to_be_visible(timeout=10_000)
     expect(page.locator("#said")).to_contain_text("1 wait")
     until_answers_count(page)
-    answer_by(page, "n")
+    answer_by(page, "N")
     expect(page.locator(".item.done")).to_be_visible()
 
 
@@ -213,6 +213,7 @@ def test_the_focus_goes_to_the_next_question(page: Page, served: Workbench) -> N
     served.begin(page, "write one")
     expect(page.locator(".item")).to_have_count(1)
     served.begin(page, "write two")
+    show_new(page)
     expect(page.locator(".item")).to_have_count(2)
     page.locator("isthmus-question .primary").focus()
     until_answers_count(page)
@@ -221,7 +222,7 @@ def test_the_focus_goes_to_the_next_question(page: Page, served: Workbench) -> N
     expect(page.locator("isthmus-question h2")).to_be_focused()
     expect(page.locator(".item.done")).to_have_count(1)
     until_answers_count(page)
-    answer_by(page, "n")
+    answer_by(page, "N")
     expect(page.locator(".item.done")).to_have_count(2)
 
 
@@ -230,7 +231,7 @@ def test_a_call_is_rejected_with_words(page: Page, served: Workbench) -> None:
     page.goto(f"{served.url}ui/task/{task}")
     page.wait_for_selector("isthmus-question .actions")
     until_answers_count(page)
-    page.keyboard.press("t")
+    page.keyboard.press("n")
     page.keyboard.type("use notes.md")
     page.keyboard.press("Enter")
     expect(page.locator("isthmus-task .said").last).to_have_text("I rejected the call of write_file. use notes.md")

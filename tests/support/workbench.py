@@ -265,6 +265,11 @@ async def answer_beside(page: AsyncPage, key: str) -> None:
     await page.keyboard.press(key)
 
 
+def show_new(page: Page) -> None:
+    """Show the questions that came since the list was drawn; waits until there is one."""
+    page.locator(".inbox .new").click()
+
+
 def until_answers_count(page: Page) -> None:
     """Wait until an answer to the shown question counts: it was on the screen long enough to be read."""
     card = ":is(isthmus-question, isthmus-form)"

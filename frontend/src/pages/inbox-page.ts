@@ -1,38 +1,24 @@
 import { html, nothing } from "lit";
 import { customElement, property, state } from "lit/decorators.js";
-import { type Answered, answererOf } from "../client.ts";
-import { icon } from "../icons.ts";
-import { merged } from "../forms/form.ts";
-import { isForm, shownPath } from "../question.ts";
+import { answererOf } from "../client.ts";
+import { MARK, icon } from "../icons.ts";
+import { choicesOf, isListed } from "../inbox/filter.ts";
+import { type Item, InboxItems } from "../inbox/items.ts";
+import { listHead } from "../inbox/list-head.ts";
+import { itemRow, loadingRows } from "../inbox/rows.ts";
+import { isForm } from "../question.ts";
+import { ask } from "../questions/words.ts";
 import { visible, visibleLine } from "../safe.ts";
 import type { SessionList } from "../sessions.ts";
 import type { Question, TaskStore } from "../store.ts";
 import { age, clock, t } from "../words.ts";
-import { type Outcome, type ReviewStore, type Waiting, folderOf } from "../reviews.ts";
+import "../styles/question.css";
+import { type Outcome, type ReviewStore, type Waiting } from "../reviews.ts";
 import { PageElement, readdress } from "../parts/base.ts";
 import { askedCard } from "../parts/asked-card.ts";
-import { aboutLines, askerHead, fromLine } from "../parts/asker.ts";
-import { outcomeText } from "../parts/outcome.ts";
+import { askerHead } from "../parts/asker.ts";
 import { isForPage } from "../keys.ts";
 import { PAGE } from "../place.ts";
-
-/** Something that waits or waited: a question of a task, or a review or question of a companion. */
-interface Item {
-  key: string;
-  question?: Question;
-  review?: Waiting;
-  isAnswered: boolean;
-  /** Ids of the calls of the question that wait. */
-  open: ReadonlySet<string>;
-  /** Who answered the calls of the question that wait no more, as far as that is known. */
-  answers: ReadonlyMap<string, Answered>;
-  /** Whether it was answered on this page, and whether that is still on its way. */
-  isOwn?: boolean;
-  isSending?: boolean;
-}
-
-const keyOf = (question: Question): string => `${question.task.id}/${question.call.tool_call_id}`;
-const idsOf = (question: Question): Set<string> => new Set(question.calls.map((call) => call.tool_call_id));
 
 /** Return the agent or session that wants to edit a file; empty if it wants something else. */
 function sourceOf(item: Item | undefined): string {
@@ -59,7 +45,10 @@ export class InboxPage extends PageElement {
   @state() private isOpen = false;
   /** The files that are answered together, as they were listed. */
   @state() private all: Item[] | undefined;
-  #shown: Item[] = [];
+  /** The filter of the list, and the words that are searched for; undefined without a search. */
+  @state() private filter = "";
+  @state() private search: string | undefined;
+  #items = new InboxItems();
   /** Key of the question to be shown once it is known. */
   #wanted = "";
   /** Whether the address was given by this page, so that the one before it is the list. */
@@ -86,28 +75,14 @@ export class InboxPage extends PageElement {
       this.all = undefined;
       if (!this.address) this.#hasPushed = false;
     }
-    const waiting = new Map<string, Item>();
-    const none = { isAnswered: false, open: new Set<string>(), answers: new Map<string, Answered>() };
-    for (const question of this.store.questions) {
-      const item = this.#itemOf(question);
-      waiting.set(item.key, item);
-    }
-    for (const review of this.reviews.waiting) waiting.set(review.key, { ...none, key: review.key, review });
-    for (const item of this.#shown) {
-      const found = waiting.get(item.key);
-      if (!found && !item.isAnswered && (item.review || !item.isOwn) && item.key === this.chosen) this.#kept = item.key;
-      const ended = found || !item.isSending ? [...item.open].filter((id) => !found?.open.has(id)) : [];
-      for (const id of ended) if (item.question) this.#askWho(item, item.question, id);
-      // While its answers are on their way a part of them may have arrived: it stays until all have.
-      if (found) Object.assign(item, { ...found, answers: item.answers });
-      else if (!item.isSending) Object.assign(item, { isAnswered: true, open: none.open });
-    }
-    const known = new Set(this.#shown.map((item) => item.key));
-    const added = [...waiting].filter(([key]) => !known.has(key)).map(([, item]) => item);
-    // New ones go below what is being read: nothing moves under the reader's eyes.
-    this.#shown = this.#shown.length ? [...this.#shown, ...added.reverse()] : added;
-    const next = this.#shown.find((item) => !item.isAnswered);
-    if (this.#wanted && this.#shown.some((item) => item.key === this.#wanted)) {
+    const loaded = { questions: this.store.isLoaded, reviews: this.reviews.isLoaded };
+    const { gone, ended } = this.#items.take(this.store.questions, this.reviews.waiting, loaded, Date.now());
+    for (const item of gone) if ((item.review || !item.isOwn) && item.key === this.chosen) this.#kept = item.key;
+    for (const { item, question, callId } of ended) this.#askWho(item, question, callId);
+    if (this.#items.fresh.some((item) => item.key === this.#wanted)) this.#items.showFresh();
+    if (!this.#items.open.length) this.filter = "";
+    const [next] = this.#listed;
+    if (this.#wanted && this.#items.shown.some((item) => item.key === this.#wanted)) {
       this.chosen = this.#wanted;
       this.#wanted = "";
     } else if (this.#wanted && this.#isWholeLoaded) {
@@ -116,7 +91,7 @@ export class InboxPage extends PageElement {
     }
     if (this.chosen !== this.#kept) this.#kept = "";
     if (
-      !this.#shown.some(
+      !this.#items.shown.some(
         (item) => item.key === this.chosen && (!item.isAnswered || item.key === this.#kept || (item.review && !next)),
       )
     ) {
@@ -157,42 +132,22 @@ export class InboxPage extends PageElement {
     else if (this.address) this.#showAt("");
   };
 
-  /** Return the item of a question: what of it was answered while it was shown stays in it. */
-  #itemOf(question: Question): Item {
-    const open = idsOf(question);
-    const rest = { open, answers: new Map<string, Answered>(), isAnswered: false };
-    const known = this.#shown.find(
-      (item) =>
-        item.question?.task.id === question.task.id && item.question.calls.some((call) => open.has(call.tool_call_id)),
-    );
-    if (!known?.question) return { ...rest, key: keyOf(question), question };
-    const calls = merged(known.question.calls, question.calls);
-    return { ...rest, key: known.key, question: { ...question, call: calls[0] ?? question.call, calls } };
+  /** The items that wait and that the filter lists. */
+  get #listed(): Item[] {
+    return this.#items.open.filter((item) => this.#isListed(item));
+  }
+
+  #isListed(item: Item): boolean {
+    const session = item.question ? this.sessions.titleOf(item.question.task) : "";
+    return isListed(item, this.filter, this.search ?? "", this.agent, session);
   }
 
   override render() {
-    const open = this.#shown.filter((item) => !item.isAnswered);
-    const answered = this.#shown.filter((item) => item.isAnswered);
-    const chosen = this.#shown.find((item) => item.key === this.chosen);
+    const open = this.#listed;
+    const chosen = this.#items.find(this.chosen);
     return html`<main class="contents">
       <section class="pane inbox ${this.isOpen ? "behind" : ""}" aria-label=${t("inbox")}>
-        <div class="head">
-          <h1>${t("inbox")}</h1>
-          <span class="t2 sm">${open.length ? t("wait", open.length) : nothing}</span>
-        </div>
-        <ul class="scroll">
-          ${open.map((item) => this.#anyRow(item))} ${this.#written()}
-          ${answered.length ? html`<li class="sect">${t("answeredElsewhere")}</li>` : nothing}
-          ${answered.map((item) => this.#anyRow(item))}
-          ${
-            !this.#shown.length && !this.reviews.written.length && this.#isLoaded
-              ? html`<li class="empty">
-                  <p>${t("emptyInbox")}</p>
-                  <p class="t3">${t("emptyInboxNext")}</p>
-                </li>`
-              : nothing
-          }
-        </ul>
+        ${this.#head()} ${this.#newButton()} ${this.#list(open)}
       </section>
       <section class="pane surface ${this.isOpen ? "" : "behind"}" aria-label=${t("question")}>
         ${
@@ -211,7 +166,7 @@ export class InboxPage extends PageElement {
                           ? html`<span class="right">${this.#nextButton(open)}</span>`
                           : html`<span class="right row"
                               >${this.#allButton(chosen)}<span class="xs t3 num wide-only"
-                                >${t("placeOf", open.findIndex((item) => item.key === this.chosen) + 1, open.length)}</span
+                                >${this.#placeOf(this.chosen)}</span
                               ></span
                             >`
                       }
@@ -233,24 +188,117 @@ export class InboxPage extends PageElement {
                       },
                       this,
                     )}`
-                : html`<div class="empty big">
-                    <p>
-                      ${this.#shown.length ? t("chooseQuestion") : this.#isLoaded ? t("emptyInbox") : t("connecting")}
-                    </p>
-                    ${this.#agents()}
-                  </div>`
+                : this.#nothingChosen(open.length > 0)
         }
       </section>
     </main>`;
   }
 
+  get #waiting(): number {
+    return this.#items.open.length + this.#items.fresh.length;
+  }
+
+  /** Return the place of a question among all that wait, in words. */
+  #placeOf(key: string): string {
+    return t("placeOf", this.#items.open.findIndex((item) => item.key === key) + 1, this.#waiting);
+  }
+
+  #head() {
+    const { agents, kinds } = choicesOf(this.#items.open, this.agent);
+    return listHead({
+      waiting: this.#waiting,
+      agents,
+      kinds,
+      filter: this.filter,
+      search: this.search,
+      filtered: (filter) => {
+        this.filter = filter;
+      },
+      searched: (search) => this.#search(search),
+    });
+  }
+
+  #search(search: string | undefined): void {
+    const isNew = this.search === undefined && search !== undefined;
+    this.search = search;
+    if (isNew) void this.updateComplete.then(() => this.querySelector<HTMLElement>(".list-search input")?.focus());
+  }
+
+  #newButton() {
+    const { length } = this.#items.fresh;
+    return length
+      ? html`<button class="new" @click=${this.#showFresh}>
+          ${icon("up")}<span>${length === 1 ? ask("newQuestion") : ask("newQuestions", length)}</span
+          ><kbd class="right">.</kbd>
+        </button>`
+      : nothing;
+  }
+
+  #showFresh = (): void => {
+    this.#items.showFresh();
+    this.requestUpdate();
+    this.querySelector(".inbox .scroll")?.scrollTo({ top: 0 });
+  };
+
+  #list(open: Item[]) {
+    const answered = this.#items.answered;
+    const isEmpty = !this.#items.shown.length && !this.reviews.written.length;
+    return html`<ul class="scroll" aria-label=${t("inbox")}>
+      ${isEmpty && !this.#isLoaded ? loadingRows(this.store.isReached) : open.map((item) => this.#anyRow(item))}
+      ${
+        !open.length && this.#items.open.length
+          ? html`<li class="empty">
+              <p>${ask("nothingFound")}</p>
+              <button class="b small" @click=${this.#showAll}>${ask("showAll")}</button>
+            </li>`
+          : nothing
+      }
+      ${this.#written()} ${answered.length ? html`<li class="sect">${ask("answeredHere")}</li>` : nothing}
+      ${answered.map((item) => this.#anyRow(item))}
+      ${
+        isEmpty && this.#isLoaded
+          ? html`<li class="empty">
+              <p>${t("emptyInbox")}</p>
+              <p class="t3">${t("emptyInboxNext")}</p>
+            </li>`
+          : nothing
+      }
+    </ul>`;
+  }
+
+  #showAll = (): void => {
+    this.filter = "";
+    this.search = undefined;
+  };
+
+  /** What stands in place of a question: that none waits, or how to choose one. */
+  #nothingChosen(isChoice: boolean) {
+    const answered = this.#items.answered.length;
+    const working = this.store.active.filter((row) => row.state === "working").length;
+    const title = isChoice
+      ? t("chooseQuestion")
+      : !this.#isLoaded
+        ? t("connecting")
+        : answered && !this.#items.open.length
+          ? answered === 1
+            ? ask("oneAnswered")
+            : ask("allAnswered", answered)
+          : t("emptyInbox");
+    const next = working === 1 ? ask("oneWorks") : working ? ask("someWork", working) : t("emptyInboxNext");
+    return html`<div class="empty big">
+      ${isChoice || !this.#isLoaded ? nothing : MARK}
+      <p class="md sb">${title}</p>
+      ${isChoice || !this.#isLoaded ? nothing : html`<p class="t3">${next}</p>`} ${this.#agents()}
+    </div>`;
+  }
+
   #answering = (event: CustomEvent<string>): void => {
-    const item = this.#shown.find((one) => one.key === event.detail);
+    const item = this.#items.find(event.detail);
     if (item) item.isOwn = item.isSending = true;
   };
 
   #sent(key: string): void {
-    const item = this.#shown.find((one) => one.key === key);
+    const item = this.#items.find(key);
     if (item) item.isSending = false;
     this.requestUpdate();
     this.store.refresh();
@@ -258,7 +306,7 @@ export class InboxPage extends PageElement {
 
   /** An own answer came too late, or did not arrive: who was first is shown. */
   #failed = (event: CustomEvent<string>): void => {
-    const item = this.#shown.find((one) => one.key === event.detail);
+    const item = this.#items.find(event.detail);
     if (!item) return;
     item.isOwn = item.isSending = false;
     if (item.isAnswered) this.chosen = this.#kept = item.key;
@@ -294,11 +342,7 @@ export class InboxPage extends PageElement {
         ${hasEnded ? nothing : html`<span class="pill acc">${t("waits")} · ${age(item.at, this.now)}</span>`}
         ${hasEnded ? nothing : html`<span class="right">${this.#allButton(open.find((other) => other.key === item.key))}</span>`}
         <span class="${hasEnded ? "right" : ""} xs t3 num"
-          >${
-            hasEnded
-              ? this.#nextButton(open)
-              : `${open.findIndex((other) => other.key === item.key) + 1} / ${open.length}`
-          }</span
+          >${hasEnded ? this.#nextButton(open) : this.#placeOf(item.key)}</span
         >
       </div>
       <isthmus-review
@@ -333,7 +377,7 @@ export class InboxPage extends PageElement {
   /** The open edits of the same agent or session as an item. */
   #groupOf(item: Item | undefined): Item[] {
     const source = sourceOf(item);
-    return source ? this.#shown.filter((one) => !one.isAnswered && sourceOf(one) === source) : [];
+    return source ? this.#items.open.filter((one) => sourceOf(one) === source) : [];
   }
 
   /** Return the button that leads from an answered item to the first open one. */
@@ -351,7 +395,7 @@ export class InboxPage extends PageElement {
   }
 
   #openAll = (): void => {
-    const group = this.#groupOf(this.#shown.find((item) => item.key === this.chosen));
+    const group = this.#groupOf(this.#items.find(this.chosen));
     if (group.length < 2) return;
     void import("../parts/all-files.ts").then(
       () => {
@@ -388,8 +432,8 @@ export class InboxPage extends PageElement {
   /** After an own answer the next one is shown; what ended elsewhere stays, with who ended it. */
   #ended = (event: CustomEvent<{ key: string; outcome: Outcome | null; isLate: boolean }>): void => {
     const { key, outcome, isLate } = event.detail;
-    const item = this.#shown.find((one) => one.key === key);
-    if (item) item.isAnswered = true;
+    const item = this.#items.find(key);
+    if (item) Object.assign(item, { isAnswered: true, endedAt: Date.now() });
     this.#kept = isLate || outcome?.problem ? key : "";
     if (outcome) this.reviews.note(outcome);
     else this.reviews.refresh();
@@ -403,58 +447,28 @@ export class InboxPage extends PageElement {
   }
 
   #anyRow(item: Item) {
-    const { review, question, isAnswered } = item;
-    if (!review) return question ? this.#row(item, question) : nothing;
-    const isChosen = item.key === this.chosen;
-    const what =
-      review.kind === "review"
-        ? `${t(review.isNew ? "create" : "change")} ${shownPath(review.about, folderOf(review))}`
-        : visibleLine(review.about, 160);
-    return html`<li
-      class="item ${isChosen ? "on" : ""} ${isAnswered ? "done" : ""}"
-      aria-current=${isChosen ? "true" : nothing}
-    >
-      <button
-        class="cover"
-        @click=${() => {
-          this.#kept = isAnswered ? item.key : "";
-          this.#open(item.key);
-        }}
-      >
-        <span class="from"
-          ><b class="cut" dir="auto">${visibleLine(review.agent, 80)}</b><time>${age(review.at, this.now)}</time></span
-        >
-        <span class="what cut" dir="auto">${what}</span>
-        <span class="peek cut" dir="auto"
-          >${isAnswered ? outcomeText(this.reviews.outcome(item.key)) : visible(folderOf(review))}</span
-        >
-      </button>
-    </li>`;
-  }
-
-  #row({ key, isAnswered, answers }: Item, question: Question) {
-    const { what, peek } = aboutLines(question);
-    const by = isAnswered ? ([...answers.values()].at(-1)?.by ?? "") : "";
-    const isChosen = key === this.chosen && !isAnswered;
-    return html`<li
-      class="item ${isChosen ? "on" : ""} ${isAnswered ? "done" : ""}"
-      aria-current=${isChosen ? "true" : nothing}
-    >
-      <button class="cover" ?disabled=${isAnswered} @click=${() => this.#open(key)}>
-        ${fromLine(question, this.sessions, this.agent, this.now)}
-        <span class="what cut" dir="auto">${what}</span>
-        <span class="peek cut" dir="auto">${by ? t("answered", visibleLine(by, 60)) : peek}</span>
-      </button>
-    </li>`;
+    return itemRow(item, {
+      isChosen: item.key === this.chosen && (!item.isAnswered || item.review !== undefined || item.key === this.#kept),
+      agent: this.agent,
+      sessions: this.sessions,
+      outcome: this.reviews.outcome(item.key),
+      now: this.now,
+      open: () => {
+        this.#kept = item.isAnswered ? item.key : "";
+        this.#open(item.key);
+      },
+    });
   }
 
   #press = (event: KeyboardEvent): void => {
     if (this.all || !isForPage(event)) return;
-    const open = this.#shown.filter((item) => !item.isAnswered);
+    const open = this.#listed;
     const at = open.findIndex((item) => item.key === this.chosen);
     if (event.key === "j" || event.key === "k") {
       this.#choose(open[Math.max(0, Math.min(open.length - 1, at + (event.key === "j" ? 1 : -1)))]);
     } else if (event.key === "A") this.#openAll();
+    else if (event.key === "." && this.#items.fresh.length) this.#showFresh();
+    else if (event.key === "/" && this.#items.open.length) this.#search("");
     else if (event.key === "Escape" && this.isOpen) this.#close();
     else return;
     event.preventDefault();

@@ -192,12 +192,13 @@ export abstract class AnswerCard extends PageElement {
     return html`<pre class="command" tabindex="0" dir="ltr">${before}${exact(text)}</pre>`;
   }
 
-  /** Return the field for the words of a rejection; `note` says what sending them does. */
-  protected reason(note: string) {
+  /** Return the field for the words of a rejection; `note` says what sending them does, `agent` who gets them. */
+  protected reason(note: string, agent = "") {
     const before = this.saidBefore;
     return html`<isthmus-reason
       .name=${this.subject}
       .note=${note}
+      .agent=${agent}
       .comments=${before}
       ?carries=${this.carriesWords}
       ?isBusy=${this.sending !== ""}
@@ -224,7 +225,7 @@ export abstract class AnswerCard extends PageElement {
 
   /** Return a button of an answer, which does nothing before the answer counts; until then it can have the focus. */
   protected button(
-    words: string,
+    words: unknown,
     key: string,
     more: string,
     isSending: boolean,

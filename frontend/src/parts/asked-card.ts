@@ -61,6 +61,7 @@ export function askedCard(asked: Asked, host: PageElement) {
     .call=${call}
     .taskId=${taskId}
     .workspace=${task?.workspace ?? ""}
+    .agent=${agent}
     ?hasEnded=${hasEnded}
     .answered=${call && asked.answers.get(call.tool_call_id)}
     ?isOff=${isOff}

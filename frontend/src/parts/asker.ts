@@ -5,17 +5,14 @@ import { type Form, formOf } from "../forms/form.ts";
 import { askerOf, summaryOf, titleOf } from "../forms/form-facts.ts";
 import { MARK, icon, stateMark } from "../icons.ts";
 import { factsOf } from "../question.ts";
-import { visibleLine } from "../safe.ts";
+import { serverOf } from "../questions/asker-names.ts";
+import { riskPills } from "../questions/risks.ts";
+import { ask } from "../questions/words.ts";
+import { exactLine, visibleLine } from "../safe.ts";
 import { type SessionList, sessionPath } from "../sessions.ts";
 import type { Question } from "../store.ts";
 import { age, t } from "../words.ts";
 import { countsOf } from "./counts.ts";
-
-/** Return the name of the MCP server that asks; empty if the agent does. */
-function serverOf({ call }: Question): string {
-  const server = call.input_parameters?.server;
-  return /^(elicitation|sampling)$/.test(call.tool_name) && typeof server === "string" ? visibleLine(server, 60) : "";
-}
 
 function badge(server: string, agent: string) {
   const sign = server ? icon("plug") : agent === "Isthmus" ? MARK : [...agent][0]?.toUpperCase();
@@ -25,14 +22,18 @@ function badge(server: string, agent: string) {
 const titleIn = (sessions: SessionList, { task }: Question): string => visibleLine(sessions.titleOf(task), 80);
 
 /** Return the first line of a question in the list. */
-export function fromLine(question: Question, sessions: SessionList, agent: string, now: number) {
-  const server = serverOf(question);
+export function fromLine(question: Question, sessions: SessionList, agent: string, time: string) {
+  const server = serverOf(question.call);
   const session = titleIn(sessions, question);
   const place = server ? [t("mcpServer"), session].filter(Boolean).join(" \u00b7 ") : session;
+  return nameLine(server, server || agent, place, time);
+}
+
+/** Return who asks, where and when; `server` is the name of an MCP server, if one asks. */
+export function nameLine(server: string, name: string, place: string, time: string) {
   return html`<span class="from"
-    >${badge(server, agent)}<span class="cut"
-      ><b dir="auto">${server || agent}</b> <span class="t3" dir="auto">${place}</span></span
-    ><time>${age(question.task.changedAt, now)}</time></span
+    >${badge(server, name)}<span class="cut"><b dir="auto">${name}</b> <span class="t3" dir="auto">${place}</span></span
+    ><time>${time}</time></span
   >`;
 }
 
@@ -42,17 +43,23 @@ export function aboutLines(question: Question): { what: unknown; peek: unknown }
   if (form) return { what: titleOf(form), peek: summaryOf(form) };
   const { call, task } = question;
   const facts = factsOf(call, task.workspace);
-  const diff = call.confirmation_request?.file_edit_details;
+  const { file_edit_details: diff, execute_details: run } = call.confirmation_request ?? {};
+  const pills = riskPills(call, true);
+  const title = run ? t("runCommand") : [facts.verb, facts.object].filter(Boolean).join(" ");
+  const what = html`<span class="cut" dir="auto">${title}</span> ${pills}`;
+  if (run) return { what, peek: html`<code class="cut">${exactLine(run.command, 200)}</code>` };
+  const folder = exactLine(task.workspace.replace(/\/+$/, "").split("/").at(-1) ?? "", 60);
+  const about = diff ? (folder ? ask("oneFileOf", folder) : ask("oneFile")) : facts.costs || facts.touches;
   return {
-    what: html`${facts.verb} ${facts.object}`,
-    peek: html`${diff ? countsOf(diff) : nothing} ${facts.costs || facts.touches}`,
+    what,
+    peek: html`${diff ? html`${countsOf(diff)} ·` : nothing} <span class="cut" dir="auto">${about}</span>`,
   };
 }
 
 /** Return who asks and where, for the head above a question; on a phone in two lines. */
 export function askerHead(question: Question, sessions: SessionList, agent: string, now: number, isOpen: boolean) {
   const form = formOf(question.calls);
-  const server = serverOf(question);
+  const server = serverOf(question.call);
   const waits = age(question.task.changedAt, now);
   const session = titleIn(sessions, question);
   const { contextId, id } = question.task;

@@ -13,6 +13,8 @@ import { icon } from "../icons.ts";
 import { hasLetters, isEnter, isMeant, sendKey } from "../keys.ts";
 import { isLongText } from "../diff/change-size.ts";
 import type { TaskRow, ToolCall } from "../protocol.ts";
+import { factsOf } from "../question.ts";
+import { wordsOf } from "../questions/option-words.ts";
 import { exact, exactLine, visibleLine } from "../safe.ts";
 import { problemOf } from "../sending.ts";
 import { ApiError } from "../session.ts";
@@ -160,7 +162,7 @@ export class FormCard extends AnswerCard {
     const who = visibleLine(found?.by ?? "", 80) || t("someone");
     const options = this.calls.find((call) => call.tool_call_id === field.callId)?.confirmation_request?.options ?? [];
     const option = options.find((one) => one.id === found?.optionId);
-    return option ? t("answeredWith", who, exactLine(option.name)) : t("answered", who);
+    return option ? t("answeredWith", who, wordsOf(option).words) : t("answered", who);
   }
 
   /** The question whose options the digits choose: the one with the focus, otherwise the first one with options. */
@@ -227,7 +229,14 @@ export class FormCard extends AnswerCard {
           ? say("agentAndModel", this.agent, this.model)
           : this.agent
         : html`${this.#place(form)}${isPage ? html`${COMMA}${say("staysThere")}` : form.server ? say("notToModel") : nothing}`;
+    const wants = factsOf(form.calls[0] as ToolCall, "").wants;
     return html`<dl class="facts">
+      ${
+        wants && form.is === "questions"
+          ? html`<dt>${t("wants")}</dt>
+              <dd dir="auto">${wants}</dd>`
+          : nothing
+      }
       ${
         isPage
           ? form.urls.map(
@@ -291,7 +300,7 @@ export class FormCard extends AnswerCard {
   #cancel(form: Form) {
     const [call] = form.calls;
     const option = call && cancelOf(call);
-    if (form.is === "questions") return this.button(t("rejectTelling"), "t", "quiet", false, true, this.tell);
+    if (form.is === "questions") return this.button(t("rejectTelling"), "", "quiet", false, true, this.tell);
     return option
       ? this.button(
           say("cancelCall"),
@@ -440,12 +449,11 @@ export class FormCard extends AnswerCard {
   };
 
   protected override isAnswer(key: string): boolean {
-    return /^[nt1-9]$/.test(key);
+    return /^[n1-9]$/.test(key);
   }
 
   protected override pressed(key: string): boolean {
     if (key === "n") void this.#decline();
-    else if (key === "t" && this.carriesWords) this.tell();
     else return /^[1-9]$/.test(key) && this.#choose(Number(key) - 1);
     return true;
   }

@@ -5,6 +5,9 @@ import { isOnce, isRefusal } from "../options.ts";
 import type { ConfirmationOption, TaskRow, ToolCall } from "../protocol.ts";
 import { isLongText } from "../diff/change-size.ts";
 import { factsOf, isForm, jsonProblem } from "../question.ts";
+import { wordsOf } from "../questions/option-words.ts";
+import { riskPills } from "../questions/risks.ts";
+import { ask } from "../questions/words.ts";
 import { exact, exactLine, visibleLine } from "../safe.ts";
 import { t } from "../words.ts";
 import { EditCard } from "./edit-card.ts";
@@ -16,6 +19,8 @@ export class QuestionCard extends EditCard {
   @property({ attribute: false }) call!: ToolCall;
   @property() taskId = "";
   @property() workspace = "";
+  /** Name of the agent that asks. */
+  @property() agent = "";
   /** Whether the question was answered elsewhere; then it stays, and says by whom. */
   @property({ type: Boolean }) hasEnded = false;
   @property({ attribute: false }) answered: Answered | undefined;
@@ -64,6 +69,7 @@ export class QuestionCard extends EditCard {
     const command = request.execute_details?.command;
     const tried = request.execute_details?.trial?.changes;
     const title = `${facts.verb} ${facts.object}`.trim();
+    const pills = riskPills(this.call);
     return html` <article class="question" aria-label=${title}>
       <div class="card-top">
         <h2 tabindex="-1">
@@ -83,9 +89,9 @@ export class QuestionCard extends EditCard {
               : nothing
           }
           ${
-            facts.touches
+            facts.touches || pills !== nothing
               ? html`<dt>${t("touches")}</dt>
-                  <dd><code dir="auto">${facts.touches}</code></dd>`
+                  <dd>${facts.touches ? html`<code dir="auto">${facts.touches}</code>` : nothing} ${pills}</dd>`
               : nothing
           }
           ${
@@ -110,7 +116,7 @@ export class QuestionCard extends EditCard {
         this.hasEnded
           ? this.#ended(request.options)
           : this.isTelling
-            ? this.reason(t("reasonAll"))
+            ? this.reason(t("reasonAll"), this.agent)
             : html`${this.hints()}
                 <div class="actions">${this.#actions(request.options)}</div>`
       }
@@ -130,7 +136,7 @@ export class QuestionCard extends EditCard {
     const who = visibleLine(by, 80) || t("someone");
     const option = options.find((one) => one.id === optionId);
     return html`<div class="ended" role="status">
-      <p>${option ? t("answeredWith", who, exactLine(option.name)) : t("answered", who)}</p>
+      <p>${option ? t("answeredWith", who, wordsOf(option).words) : t("answered", who)}</p>
       ${this.unsent || this.isEdited ? html`<p>${t("notSent")}</p>` : nothing}
       ${this.unsent ? html`<pre class="command" tabindex="0" dir="auto">${this.unsent}</pre>` : nothing}
     </div>`;
@@ -139,31 +145,51 @@ export class QuestionCard extends EditCard {
   #parameters(description: string | undefined) {
     const parameters = parametersOf(this.call);
     return html`${description && isLongText(description) ? this.shownText(description, "") : description ? html`<p class="prose" dir="auto">${exact(description)}</p>` : nothing}
-    ${parameters === "{}" ? nothing : this.shownText(parameters, t("call"), `${exactLine(this.call.tool_name)} `)}`;
+    ${parameters === "{}" ? (description ? nothing : html`<p class="prose t2">${ask("noArguments")}</p>`) : this.shownText(parameters, t("call"), `${exactLine(this.call.tool_name)} `)}`;
   }
 
   #actions(options: ConfirmationOption[]) {
-    const main = options.filter((option) => isOnce(option) || isRefusal(option));
-    const wider = options.filter((option) => !main.includes(option));
-    const button = (option: ConfirmationOption, more: string) => {
-      const key = isOnce(option) ? "y" : isRefusal(option) ? "n" : String(options.indexOf(option) + 1);
-      const words =
-        this.commentCount && isRefusal(option) ? t("rejectComments", this.commentCount) : exactLine(option.name);
-      return this.button(
-        words,
-        key,
-        more,
-        this.sending === option.id,
-        true,
-        () => void this.#send(option),
-        exactLine(option.description ?? ""),
-        !this.#isPossible(option),
-      );
-    };
-    return html` ${main.filter(isOnce).map((option) => button(option, "primary"))} ${this.unseenButton()}
-      ${this.isEdit ? this.editButton() : nothing} ${main.filter(isRefusal).map((option) => button(option, ""))}
-      ${this.commentCount ? nothing : this.button(t("rejectTelling"), "t", "", false, true, this.tell)}
-      <span class="right row wider">${wider.map((option) => button(option, "quiet"))}</span>`;
+    const once = options.find(isOnce);
+    const refusal = options.find(isRefusal);
+    const wider = options.filter((option) => option !== once && option !== refusal);
+    return html` ${once ? this.#option(once, "y", "primary") : nothing} ${this.unseenButton()}
+      ${this.isEdit ? this.editButton() : nothing} ${this.#rejectButton(refusal)}
+      <span class="right row wider"
+        >${wider.map((option) => this.#option(option, String(options.indexOf(option) + 1), "quiet"))}</span
+      >`;
+  }
+
+  #option(option: ConfirmationOption, key: string, more: string) {
+    const { words, limit } = wordsOf(option);
+    return this.button(
+      limit
+        ? html`<span class="granted"><span class="cut">${words}</span> <small class="limit">${limit}</small></span>`
+        : words,
+      key,
+      more,
+      this.sending === option.id,
+      true,
+      () => void this.#send(option),
+      exactLine(option.description ?? ""),
+      !this.#isPossible(option),
+    );
+  }
+
+  /** Return the button that asks for the reason of a rejection, or rejects at once what takes none. */
+  #rejectButton(refusal: ConfirmationOption | undefined) {
+    const words = this.commentCount
+      ? t("rejectComments", this.commentCount)
+      : isForm(this.call) && refusal
+        ? wordsOf(refusal).words
+        : ask("rejectAsk");
+    return this.button(words, "n", "", this.sending === refusal?.id && this.sending !== "", true, () =>
+      this.#reject(refusal),
+    );
+  }
+
+  #reject(refusal: ConfirmationOption | undefined): void {
+    if (isForm(this.call) && refusal) void this.#send(refusal);
+    else this.tell();
   }
 
   #isPossible(option: ConfirmationOption): boolean {
@@ -192,6 +218,11 @@ export class QuestionCard extends EditCard {
 
   protected override async told(words: string): Promise<void> {
     if (!this.isReady) return;
+    const refusal = this.call.confirmation_request?.options.find(isRefusal);
+    if (!words && refusal) {
+      await this.#send(refusal);
+      return;
+    }
     // The model reads it: in the words of the terminal, whatever the language of the page.
     await this.#post("tell", () => tell(this.taskId, `I rejected the call of ${this.call.tool_name}. ${words}`));
   }
@@ -216,7 +247,7 @@ export class QuestionCard extends EditCard {
   }
 
   protected override isAnswer(key: string): boolean {
-    return /^[tyn1-9]$/.test(key);
+    return /^[ynN1-9]$/.test(key);
   }
 
   protected override pressed(key: string): boolean {
@@ -224,12 +255,12 @@ export class QuestionCard extends EditCard {
     const chosen =
       key === "y"
         ? options.find(isOnce)
-        : key === "n"
+        : key === "N"
           ? options.find(isRefusal)
           : /^[1-9]$/.test(key)
             ? options[Number(key) - 1]
             : undefined;
-    if (key === "t") this.tell();
+    if (key === "n") this.#reject(options.find(isRefusal));
     else if (chosen && this.#sendsForm(chosen) && !this.isEdited) this.edit();
     else if (chosen) void this.#send(chosen);
     else return false;

@@ -1,7 +1,8 @@
 import { html, nothing } from "lit";
 import { customElement, property, query, state } from "lit/decorators.js";
 import { isComposing, isEnter } from "../keys.ts";
-import { visible } from "../safe.ts";
+import { ask } from "../questions/words.ts";
+import { visible, visibleLine } from "../safe.ts";
 import { t } from "../words.ts";
 import { PageElement } from "./base.ts";
 
@@ -9,6 +10,8 @@ import { PageElement } from "./base.ts";
 @customElement("isthmus-reason")
 export class RejectReason extends PageElement {
   @property() name = "";
+  /** Name of the agent that gets the words; empty if it is not known. */
+  @property() agent = "";
   /** What sending does beside the rejection. */
   @property() note = "";
   /** The comments on lines that are sent, too. */
@@ -27,7 +30,9 @@ export class RejectReason extends PageElement {
   override render() {
     return html`<form class="reason" @submit=${this.#send}>
       ${this.comments ? html`<pre class="command" tabindex="0" dir="auto" aria-label=${t("comment")}>${visible(this.comments)}</pre>` : nothing}
-      <label class="sm md" for="reason-${this.name}">${t("reasonHint")}</label>
+      <label class="sm md" for="reason-${this.name}"
+        >${this.agent && this.carries ? ask("whatToKnow", visibleLine(this.agent, 60)) : t("reasonHint")}</label
+      >
       <textarea
         id="reason-${this.name}"
         class="field"
@@ -43,6 +48,13 @@ export class RejectReason extends PageElement {
         <button class="b primary" ?disabled=${this.isOff || this.isBusy}>
           ${this.isBusy ? t("sending") : t(this.carries ? "rejectWith" : "reject")} <kbd>↵</kbd>
         </button>
+        ${
+          this.comments
+            ? nothing
+            : html`<button type="button" class="b" ?disabled=${this.isOff || this.isBusy} @click=${this.#without}>
+                ${ask("rejectWithout")}
+              </button>`
+        }
         <button type="button" class="b quiet" ?disabled=${this.isBusy} @click=${this.#close}>
           ${t("close")} <kbd>esc</kbd>
         </button>
@@ -61,6 +73,10 @@ export class RejectReason extends PageElement {
     else return;
     event.preventDefault();
     event.stopPropagation();
+  };
+
+  #without = (): void => {
+    this.dispatchEvent(new CustomEvent("told", { detail: "" }));
   };
 
   #close = (): void => {

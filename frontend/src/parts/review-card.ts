@@ -12,6 +12,7 @@ import {
   loadReview,
   rejectReview,
 } from "../reviews.ts";
+import { ask } from "../questions/words.ts";
 import { exact, exactLine, visibleLine } from "../safe.ts";
 import { ApiError } from "../session.ts";
 import { t } from "../words.ts";
@@ -120,8 +121,7 @@ export class ReviewCard extends EditCard {
             : html`${this.hints()}
                 <div class="actions">
                   ${this.#answer("accept", t("accept"), "y", "primary")} ${this.unseenButton()} ${this.editButton()}
-                  ${this.#answer("reject", this.commentCount ? t("rejectComments", this.commentCount) : t("reject"), "n", "")}
-                  ${detail?.reasons && !this.commentCount ? this.button(t("rejectTelling"), "t", "", false, true, this.tell) : nothing}
+                  ${this.#rejectButton("reject")}
                 </div>`
       }
     </article>`;
@@ -151,10 +151,10 @@ export class ReviewCard extends EditCard {
             : html`${this.hints()}
                 <div class="actions">
                   ${this.unseenButton()} ${this.#answer("yes", t("allowOnce"), "y", "primary")}
-                  ${this.#answer("no", t("reject"), "n", "")}
+                  ${this.#rejectButton("no")}
                   ${
                     isPermission
-                      ? this.button(t("rejectTelling"), "t", "", false, true, this.tell)
+                      ? nothing
                       : html`<span class="right row wider"
                           >${this.#answer("session", t("allowSession"), "1", "quiet")}</span
                         >`
@@ -172,6 +172,21 @@ export class ReviewCard extends EditCard {
       </div>`;
     }
     return this.item.isQueued ? html`<p class="ended" role="status">${t("queuedReview")}</p>` : nothing;
+  }
+
+  /** Return the button that asks for the reason of a rejection, if its words reach the agent. */
+  #rejectButton(answer: "reject" | "no") {
+    const words = this.commentCount
+      ? t("rejectComments", this.commentCount)
+      : this.carriesWords
+        ? ask("rejectAsk")
+        : t("reject");
+    return this.button(words, "n", "", this.sending === answer, true, () => this.#reject(answer));
+  }
+
+  #reject(answer: "reject" | "no"): void {
+    if (this.carriesWords) this.tell();
+    else void this.#send(answer);
   }
 
   #answer(answer: string, words: string, key: string, more: string) {
@@ -244,15 +259,15 @@ export class ReviewCard extends EditCard {
   }
 
   protected override isAnswer(key: string): boolean {
-    return /^[tyn1]$/.test(key);
+    return /^[ynN1]$/.test(key);
   }
 
   protected override pressed(key: string): boolean {
     const isReview = this.item.kind === "review";
     if (key === "y") void this.#send(isReview ? "accept" : "yes");
-    else if (key === "n") void this.#send(isReview ? "reject" : "no");
+    else if (key === "n") this.#reject(isReview ? "reject" : "no");
+    else if (key === "N") void this.#send(isReview ? "reject" : "no");
     else if (key === "1" && !isReview && !this.item.isPermission) void this.#send("session");
-    else if (key === "t" && this.carriesWords) this.tell();
     else return false;
     return true;
   }

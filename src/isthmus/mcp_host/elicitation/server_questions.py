@@ -141,7 +141,10 @@ def sampling_question(server: str, prompt: SamplingPrompt) -> UserQuestion:
     options = (
         ConfirmationOption(ALLOW_ONCE, "Allow once"),
         ConfirmationOption(
-            ALLOW_ALWAYS, f"Always allow {server}", "For the rest of this session, you are not asked again"
+            ALLOW_ALWAYS,
+            f"Always allow {server}",
+            "For the rest of this session, you are not asked again",
+            covers=server,
         ),
         ConfirmationOption(CANCEL, "Reject", "The server is informed"),
     )

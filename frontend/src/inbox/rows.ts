@@ -1,0 +1,86 @@
+// The rows of the inbox: who asks and where, what, and what it comes to; of answered ones how they ended.
+
+import { html, nothing } from "lit";
+import { aboutLines, fromLine, nameLine } from "../parts/asker.ts";
+import { outcomeText } from "../parts/outcome.ts";
+import { shownPath } from "../question.ts";
+import { wordsOf } from "../questions/option-words.ts";
+import { ask } from "../questions/words.ts";
+import { type Outcome, folderOf } from "../reviews.ts";
+import { visible, visibleLine } from "../safe.ts";
+import type { SessionList } from "../sessions.ts";
+import type { Question } from "../store.ts";
+import { age, clock, t } from "../words.ts";
+import type { Item } from "./items.ts";
+
+interface Row {
+  isChosen: boolean;
+  /** Name of the agent of the tasks. */
+  agent: string;
+  sessions: SessionList;
+  outcome: Outcome | undefined;
+  now: number;
+  open: () => void;
+}
+
+/** Return the row of an item. */
+export function itemRow(item: Item, row: Row) {
+  const { review, question, isAnswered } = item;
+  const lines = review ? reviewLines(item, row) : question ? questionLines(item, question, row) : undefined;
+  if (!lines) return nothing;
+  return html`<li
+    class="item ${row.isChosen ? "on" : ""} ${isAnswered ? "done" : ""}"
+    aria-current=${row.isChosen ? "true" : nothing}
+  >
+    <button class="cover" ?disabled=${isAnswered && !review} @click=${row.open}>
+      ${lines.from} <span class="what cut" dir="auto">${lines.what}</span>
+      <span class="peek cut" dir="auto">${lines.peek}</span>
+    </button>
+  </li>`;
+}
+
+function questionLines({ isAnswered, endedAt, answers, isOwn }: Item, question: Question, row: Row) {
+  const time = isAnswered ? clock(endedAt / 1000) : age(question.task.changedAt, row.now);
+  const from = fromLine(question, row.sessions, row.agent, time);
+  const { what, peek } = aboutLines(question);
+  return { from, what, peek: isAnswered ? answeredText(question, answers, isOwn === true) : peek };
+}
+
+/** Return who answered, and how, as far as that is known. */
+function answeredText({ calls }: Question, answers: Item["answers"], isOwn: boolean): string {
+  const [callId, answered] = [...answers].at(-1) ?? [];
+  const options = calls.find((call) => call.tool_call_id === callId)?.confirmation_request?.options ?? [];
+  const option = options.find((one) => one.id === answered?.optionId);
+  const words = option ? wordsOf(option).words : "";
+  if (isOwn) return words ? ask("youChose", words) : ask("youAnswered");
+  const by = visibleLine(answered?.by ?? "", 60) || t("someone");
+  return words ? t("answeredWith", by, words) : t("answered", by);
+}
+
+function reviewLines({ review, isAnswered }: Item, { outcome, now }: Row) {
+  if (!review) return undefined;
+  const folder = folderOf(review) || review.folders[0] || "";
+  const place = visibleLine(folder.replace(/\/+$/, "").split("/").at(-1) ?? "", 60);
+  const time = isAnswered && outcome ? clock(outcome.at / 1000) : age(review.at, now);
+  const what =
+    review.kind === "review"
+      ? `${t(review.isNew ? "create" : "change")} ${shownPath(review.about, folderOf(review))}`
+      : visibleLine(review.about, 160);
+  return {
+    from: nameLine("", visibleLine(review.agent, 80), place, time),
+    what,
+    peek: isAnswered ? outcomeText(outcome) : visible(folder),
+  };
+}
+
+/** Return what stands in place of rows while nothing is known: empty plates, or why nothing comes. */
+export function loadingRows(isReached: boolean) {
+  if (!isReached)
+    return html`<li class="empty" role="status">
+      <p>${ask("notLoaded")}</p>
+      <p class="t3">${ask("triesAgain")}</p>
+    </li>`;
+  return [0, 1, 2].map(
+    () => html`<li class="item plate" aria-hidden="true"><span></span><span></span><span></span></li>`,
+  );
+}
