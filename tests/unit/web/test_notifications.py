@@ -144,8 +144,9 @@ async def test_addresses_inside_the_network_and_others_are_refused(
     notifications: Notifications, endpoint: str, reason: str
 ) -> None:
     entry = add_device(notifications)
+    keys = BrowserKeys().subscription(endpoint)
     with pytest.raises(NoNotificationsError, match=reason):
-        await notifications.subscribe(entry.id, BrowserPush(**BrowserKeys().subscription(endpoint)))
+        await notifications.subscribe(entry.id, BrowserPush(endpoint, keys["p256dh"], keys["auth"]))
     assert notifications.users.table().entries[entry.id].push is None
 
 

@@ -81,7 +81,7 @@ class PushedAnswers:
             outcome = QuestionOutcome(entry.device, self.now(), known.act, known.device)
             await self._note(question, outcome)
         finally:
-            del self.answering[question.key]
+            self.answering.pop(question.key, None)
         return PushedAnswer(question, known, outcome, entry.name)
 
     def _find(self, token: str) -> tuple[ToldQuestion, AnswerToken, TokenEntry]:

@@ -182,26 +182,35 @@ class QuestionNotices:
                 outcome = outcome or QuestionOutcome("", self.notifications.now())
                 await self._tell_end(known.key, known.shown, outcome, PushedFacts(""))
 
-    async def _tell_end(
-        self, key: str, shown: str, outcome: QuestionOutcome, facts: PushedFacts, *, only: str = ""
-    ) -> None:
+    async def _tell_end(self, key: str, shown: str, outcome: QuestionOutcome, facts: PushedFacts) -> None:
         """Store how a question ended, if that is not known yet, and tell the devices that were told of it."""
 
         def change(table: ToldTable) -> tuple[ToldTable, ToldQuestion | None]:
             changed = table.with_outcome(key, shown, outcome)
-            known = changed.questions.get(key)
-            return changed, known if known is not None and known.shown == shown else None
+            return changed, changed.find_question(key, shown)
 
         known = await asyncio.to_thread(self.told.change, change)
         if known is None or known.outcome is None:
             return
         for entry in self.notifications.wanting(known.user):
-            if entry.id not in known.told or entry.id == known.outcome.device or only not in ("", entry.id):
-                continue
-            about = {"agent": self.agent, "waiting": self._waiting.count(known.user)}
-            here = {"here": True} if entry.device == known.outcome.by else {}
-            text = ended_text(key, facts, known.outcome, {**about, **here}, _language(entry))
-            self._send(entry, text, key, "normal", [])
+            if entry.id in known.told:
+                self._send_end(entry, known, known.outcome, facts)
+
+    def _send_end(self, entry: TokenEntry, known: ToldQuestion, outcome: QuestionOutcome, facts: PushedFacts) -> None:
+        if entry.id == outcome.device:
+            return  # it knows, because it answered
+        here = {"here": True} if entry.device == outcome.by else {}
+        about = {"agent": self.agent, "waiting": self._waiting.count(known.user), **here}
+        self._send(entry, ended_text(known.key, facts, outcome, about, _language(entry)), known.key, "normal", [])
+
+    async def _note_told(self, question: WaitingQuestion, entry: TokenEntry) -> ToldQuestion | None:
+        """Store that a device was told of a question; return the question as it is stored."""
+
+        def change(table: ToldTable) -> tuple[ToldTable, ToldQuestion | None]:
+            changed = table.with_told(question.key, question.shown, entry.id)
+            return changed, changed.find_question(question.key, question.shown)
+
+        return await asyncio.to_thread(self.told.change, change)
 
     def _send(self, entry: TokenEntry, text: bytes, topic: str, urgency: str, asked: Sequence[WaitingQuestion]) -> None:
         """Send a message; without questions that it asks it is wanted in any case."""
@@ -212,13 +221,10 @@ class QuestionNotices:
 
         async def delivered(entry: TokenEntry) -> None:
             for question in asked:
-                await asyncio.to_thread(
-                    self.told.change,
-                    lambda table, each=question: (table.with_told(each.key, each.shown, entry.id), None),
-                )
-                if not self._waiting.waits(question):  # it ended meanwhile, when this device was not told of it yet
-                    outcome = QuestionOutcome("", self.notifications.now())
-                    await self._tell_end(question.key, question.shown, outcome, self._facts(question), only=entry.id)
+                known = await self._note_told(question, entry)
+                if known is not None and known.outcome is not None:
+                    # It ended before it was known that this device was told.
+                    self._send_end(entry, known, known.outcome, self._facts(question))
 
         self.notifications.send(entry, PushMessage(text, topic, urgency, is_wanted, delivered))
 

@@ -128,10 +128,13 @@ class ToldTable:
 
     def changed(self, key: str, shown: str, change: Callable[[ToldQuestion], ToldQuestion]) -> "ToldTable":
         """Return the table with a question changed; the same table if it does not have the question any more."""
+        known = self.find_question(key, shown)
+        return self if known is None else ToldTable({**self.questions, key: change(known)})
+
+    def find_question(self, key: str, shown: str) -> ToldQuestion | None:
+        """Return a question as it was shown; None if no device was told of it so."""
         known = self.questions.get(key)
-        if known is None or known.shown != shown:
-            return self
-        return ToldTable({**self.questions, key: change(known)})
+        return known if known is not None and known.shown == shown else None
 
     def with_told(self, key: str, shown: str, device: str) -> "ToldTable":
         """Return the table with a device that was told of a question."""

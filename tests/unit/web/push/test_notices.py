@@ -187,16 +187,12 @@ async def test_a_device_that_was_not_told_before_a_crash_is_told_after_it(server
         [first] = await server.messages(1)
         await told(server, lambda: bool(ToldFile(server.folder).read().questions["task/known"].told))
     book = ToldFile(server.folder)
-    book.change(lambda table: (table.changed("task/known", known(table).shown, lambda each: replace(each, told=())), None))
+    book.change(lambda table: (table.with_question(replace(table.questions["task/known"], told=()), 0.0), None))
     async with server.running(questions):
         messages = await server.messages(2)
     assert messages[1]["key"] == first["key"]
     assert book.read().find(first["answers"]["allow"]) is None  # its notification was replaced
     assert book.read().find(messages[1]["answers"]["allow"]) is not None
-
-
-def known(table: Any) -> Any:
-    return table.questions["task/known"]
 
 
 async def test_a_question_that_asks_for_something_else_is_told_again(server: Server) -> None:
