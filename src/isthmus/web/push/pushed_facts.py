@@ -21,9 +21,7 @@ from isthmus.text.diff import line_opcodes, split_lines
 from isthmus.text.visible import visible_line, with_ellipsis
 
 LONGEST_COMMAND = 120
-"""Maximum number of characters of a command that is shown whole, and may be answered."""
-LONGEST_FOLDER = 60
-"""Maximum number of characters of the folder of a command that may be answered."""
+"""Maximum number of characters of a command that is shown whole, and of its folder."""
 LONGEST_TEXT = 120
 """Maximum number of characters of any other text."""
 COUNTED_CHARACTERS = 200_000
@@ -96,7 +94,7 @@ def pushed_answers(call: ToolCall, facts: PushedFacts) -> dict[PushedAct, Confir
         return {}
     if details.working_directory is None or not is_exact(details.working_directory):
         return {}
-    if len(facts.folder) > LONGEST_FOLDER or request.words_option is not None or QUESTION_MARK in call.tool_call_id:
+    if request.words_option is not None or QUESTION_MARK in call.tool_call_id:
         return {}
     allow = _only(request.options, "allow_once", _ALLOW_ONCE)
     reject = _only(request.options, "reject_once", _REJECT_ONCE)

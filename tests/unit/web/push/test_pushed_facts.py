@@ -104,7 +104,7 @@ def test_a_question_that_asks_for_more_than_its_command_is_opened() -> None:
         replace(call, confirmation_request=replace(request, words_option="words")),
         command_call("1", folder=None),
         command_call("1", folder="/home/me/har\u202ebour"),
-        command_call("1", folder="/" + "x" * 70),
+        command_call("1", folder="/" + "x" * 120),
     ):
         assert answers(other) == {}, other
 
