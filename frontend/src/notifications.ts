@@ -1,8 +1,8 @@
 // The browser's notifications: subscribed with the server's key, and stored there with this device.
 
 import { isSecure } from "./installation.ts";
+import { LANGUAGE } from "./language.ts";
 import { api } from "./session.ts";
-import { LANGUAGE } from "./words.ts";
 
 export interface PushState {
   /** The server's key; null if it cannot notify, for the `reason`. */
@@ -29,19 +29,13 @@ export async function subscribe(key: string): Promise<boolean> {
   if (old && !isSame(old.options.applicationServerKey, key)) await old.unsubscribe();
   const made = await pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: key });
   const { endpoint, keys } = made.toJSON();
-  await api("PUT", "push", { endpoint, p256dh: keys?.p256dh, auth: keys?.auth, language: language() });
+  await api("PUT", "push", { endpoint, p256dh: keys?.p256dh, auth: keys?.auth, language: LANGUAGE });
   return true;
 }
 
 /** Let notifications of this device have buttons that answer, or not. */
 export async function letAnswer(answers: boolean): Promise<void> {
   await api("POST", "push", { answers });
-}
-
-/** Return the language of notifications on this device, which a service worker cannot know: the page's. */
-function language(): string {
-  const isTraditional = /^zh\b.*(hant|-(tw|hk|mo)\b)/i.test(navigator.language);
-  return LANGUAGE === "zh-CN" && isTraditional ? "zh-TW" : LANGUAGE;
 }
 
 export async function unsubscribe(): Promise<void> {

@@ -35,16 +35,16 @@ const TABLE = {
   refused: ["Cannot be answered here: open", "无法在此回答:请打开", "無法在此回答:請開啟"],
 } as const;
 
-export type Language = "en" | "zh-CN" | "zh-TW";
+export type Language = "en" | "zh-Hans" | "zh-Hant";
 export type NotificationWord = keyof typeof TABLE;
 
-const COLUMNS: Record<Language, 0 | 1 | 2> = { en: 0, "zh-CN": 1, "zh-TW": 2 };
+const COLUMNS: Record<Language, 0 | 1 | 2> = { en: 0, "zh-Hans": 1, "zh-Hant": 2 };
 
 /** Return the language of a notification: the one that the device told the server, else the browser's. */
 export function languageOf(told: unknown, browser: string): Language {
-  if (told === "en" || told === "zh-CN" || told === "zh-TW") return told;
+  if (told === "en" || told === "zh-Hans" || told === "zh-Hant") return told;
   if (!/^zh\b/i.test(browser)) return "en";
-  return /hant|-(tw|hk|mo)\b/i.test(browser) ? "zh-TW" : "zh-CN";
+  return /-(hant|tw|hk|mo)\b/i.test(browser) && !/-hans\b/i.test(browser) ? "zh-Hant" : "zh-Hans";
 }
 
 /** Return a text in a language, with its places filled. */

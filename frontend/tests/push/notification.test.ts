@@ -95,13 +95,20 @@ test("a message of another form is a question all the same", () => {
 });
 
 test("notifications speak the device's language, else the browser's", () => {
-  expect(body(COMMAND.about, "zh-CN")).toBe("在 ~/harbour 运行 npm test,仅一次");
-  expect(body(COMMAND.about, "zh-TW")).toBe("在 ~/harbour 執行 npm test,僅一次");
-  expect(questionOf({ ...COMMAND, language: "zh-TW" }, PLACE).options.actions.map(({ title }) => title)).toEqual([
+  expect(body(COMMAND.about, "zh-Hans")).toBe("在 ~/harbour 运行 npm test,仅一次");
+  expect(body(COMMAND.about, "zh-Hant")).toBe("在 ~/harbour 執行 npm test,僅一次");
+  expect(questionOf({ ...COMMAND, language: "zh-Hant" }, PLACE).options.actions.map(({ title }) => title)).toEqual([
     "拒絕",
     "允許一次",
   ]);
-  const tags = { "zh-HK": "zh-TW", "zh-Hant-SG": "zh-TW", zh: "zh-CN", "zh-Hans": "zh-CN", "de-DE": "en", "": "en" };
+  const tags = {
+    "zh-HK": "zh-Hant",
+    "zh-Hant-SG": "zh-Hant",
+    zh: "zh-Hans",
+    "zh-Hans-HK": "zh-Hans",
+    "de-DE": "en",
+    "": "en",
+  };
   for (const [tag, language] of Object.entries(tags)) expect(languageOf("", tag)).toBe(language);
 });
 

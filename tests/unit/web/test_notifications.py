@@ -117,10 +117,10 @@ async def test_answers_are_off_until_a_device_that_is_notified_wants_them(notifi
     with service.server:
         entry = add_device(notifications)
         assert not await notifications.let_answer(entry.id, answers=True)
-        await notifications.subscribe(entry.id, service.subscription("zh-TW"))
+        await notifications.subscribe(entry.id, service.subscription("zh-Hant"))
         push = notifications.users.table().entries[entry.id].push
         assert push is not None
-        assert (push.language, push.answers) == ("zh-TW", False)
+        assert (push.language, push.answers) == ("zh-Hant", False)
         assert await notifications.let_answer(entry.id, answers=True)
         assert notifications.users.table().entries[entry.id].push == replace(push, answers=True)
         assert not await notifications.let_answer("unknown", answers=True)

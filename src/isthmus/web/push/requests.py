@@ -17,7 +17,7 @@ from isthmus.web.notifications import NoNotificationsError, Notifications
 from isthmus.web.push.answering import PushedAnswers, QuestionGoneError, TokenRefusedError
 from isthmus.web.push.told_questions import QuestionOutcome
 
-LANGUAGES: Final = ("en", "zh-CN", "zh-TW")
+LANGUAGES: Final = ("en", "zh-Hans", "zh-Hant")
 """Tags of the languages of notifications."""
 MAXIMUM_TOKEN: Final = 200
 """Maximum length of a token of a notification in characters."""

@@ -127,7 +127,7 @@ async def test_a_token_that_was_used_and_its_sibling_answer_nothing_more(tmp_pat
         assert [call.tool_call_id for call in (await at.engine.get(at.task_id)).pending] == ["two"]
 
 
-async def test_an_answer_that_was_stored_before_a_crash_is_told_again_and_not_stored_twice(tmp_path: Path) -> None:
+async def test_an_answer_that_was_stored_before_a_crash_is_not_stored_twice(tmp_path: Path) -> None:
     async with asked(tmp_path, "one", "two") as at:
         await at.answers.answer("allow")
         at.told.change(
