@@ -3,8 +3,8 @@ import { type Plugin, type Rolldown, defineConfig } from "vite";
 import { languages } from "./languages/plugin.ts";
 
 const WORKER = "sw.js";
-/** Modules that go into the first chunk if the page imports them at once: all but the entries. */
-const PART = /\/(?:node_modules|src)\/(?!(?:main|service-worker)\.ts$)|preload-helper/;
+/** Modules that go into the first chunk if the page imports them at once: all but the entries and the worker's. */
+const PART = /\/(?:node_modules|src)\/(?!(?:main|service-worker)\.ts$|push\/)|preload-helper/;
 /** Modules whose chunks are kept for times without a connection, although they come later. */
 const KEPT = /\/src\/(?:pages|parts)\/|virtual:languages\//;
 

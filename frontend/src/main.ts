@@ -88,7 +88,8 @@ export class Workbench extends PageElement {
     }, COMPARE_MS);
     if (isSecureContext)
       navigator.serviceWorker?.addEventListener("message", (event: MessageEvent<{ show?: string }>) => {
-        if (event.data?.show === PAGE) go(PAGE);
+        const show = event.data?.show;
+        if (show === PAGE || show?.startsWith(`${PAGE}question/`)) go(show);
       });
     beginInstallation(() => {
       this.version += 1;

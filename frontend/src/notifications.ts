@@ -1,6 +1,7 @@
 // The browser's notifications: subscribed with the server's key, and stored there with this device.
 
 import { isSecure } from "./installation.ts";
+import { LANGUAGE } from "./language.ts";
 import { api } from "./session.ts";
 
 export interface PushState {
@@ -9,6 +10,8 @@ export interface PushState {
   reason: string | null;
   /** The URL to which the server sends for this device; null if it sends nothing. */
   endpoint: string | null;
+  /** Whether its notifications may have buttons that answer. */
+  answers: boolean;
 }
 
 /** Whether this browser can receive notifications here. */
@@ -26,8 +29,13 @@ export async function subscribe(key: string): Promise<boolean> {
   if (old && !isSame(old.options.applicationServerKey, key)) await old.unsubscribe();
   const made = await pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: key });
   const { endpoint, keys } = made.toJSON();
-  await api("PUT", "push", { endpoint, p256dh: keys?.p256dh, auth: keys?.auth });
+  await api("PUT", "push", { endpoint, p256dh: keys?.p256dh, auth: keys?.auth, language: LANGUAGE });
   return true;
+}
+
+/** Let notifications of this device have buttons that answer, or not. */
+export async function letAnswer(answers: boolean): Promise<void> {
+  await api("POST", "push", { answers });
 }
 
 export async function unsubscribe(): Promise<void> {

@@ -4,6 +4,20 @@
 // Only files whose names contain a hash of their content are answered from the cache. Requests with a token, the API and
 // A2A are never touched.
 
+import {
+  type NotificationData,
+  type Place,
+  type Shown,
+  answeredOf,
+  endOf,
+  keyOf,
+  kindOf,
+  questionOf,
+  summaryOf,
+  summaryTag,
+  tagOf,
+} from "./push/notification.ts";
+
 // Replaced by the build (vite.config.ts): a number of this bundle, and the names of the files that the page needs to start.
 declare const __BUNDLE__: string;
 declare const __SHELL__: string[];
@@ -20,12 +34,19 @@ interface Pushed extends Extendable {
 }
 interface Clicked extends Extendable {
   notification: Notification;
+  action: string;
+}
+interface PageWindow {
+  url: string;
+  visibilityState: string;
+  postMessage(message: unknown): void;
+  focus(): Promise<unknown>;
 }
 interface WindowClients {
-  matchAll(options: object): Promise<{ url: string; postMessage(message: unknown): void; focus(): Promise<unknown> }[]>;
+  matchAll(options: object): Promise<PageWindow[]>;
   openWindow(url: string): Promise<unknown>;
 }
-interface Worker extends EventTarget {
+interface Worker {
   addEventListener(kind: string, handler: (event: never) => void): void;
 }
 
@@ -60,49 +81,102 @@ worker.addEventListener("fetch", (event: Fetching) => {
   }
 });
 
-// A notification says who asks, and nothing of what is asked: that stays behind the token of the page.
+// A notification says what is asked, without content of files. Only a command that it shows whole can be answered in it,
+// and only on a device whose user wants that; a token in the message is all that answers.
 worker.addEventListener("push", (event: Pushed) => {
-  let agent = "";
+  let message: Record<string, unknown> = {};
   try {
-    const told = (event.data?.json() as { agent?: unknown } | undefined)?.agent;
-    if (typeof told === "string")
-      agent = told
-        .replace(/[\p{C}\p{Zl}\p{Zp}]/gu, " ")
-        .trim()
-        .slice(0, 60);
+    message = (event.data?.json() ?? {}) as Record<string, unknown>;
   } catch {
     // A message of another form: that a question waits is still true.
   }
-  const isChinese = navigator.language.toLowerCase().startsWith("zh");
-  event.waitUntil(
-    registration().showNotification(agent || "Isthmus", {
-      body: isChinese ? "有一个问题等待您处理" : "A question waits for you",
-      tag: "question",
-      icon: `${PAGE}icon-192.png`,
-    }),
-  );
+  event.waitUntil(tell(message));
 });
 
 worker.addEventListener("notificationclick", (event: Clicked) => {
-  event.notification.close();
-  event.waitUntil(showInbox());
+  const { notification, action } = event;
+  const data = notification.data as NotificationData | null;
+  const token = action === "allow" || action === "reject" ? data?.answers[action] : undefined;
+  if (data && token) {
+    event.waitUntil(answer(data, token));
+    return;
+  }
+  notification.close();
+  event.waitUntil(open(data?.key ? `${PAGE}question/${encodeURIComponent(data.key)}` : PAGE));
 });
+
+/** Maximum time in milliseconds for an answer to be stored. */
+const ANSWER_MS = 20_000;
 
 function registration(): ServiceWorkerRegistration {
   return (self as unknown as { registration: ServiceWorkerRegistration }).registration;
 }
 
-/** Show the inbox in a window that is open, or in a new one. */
-async function showInbox(): Promise<void> {
+function windows(): Promise<PageWindow[]> {
   const { clients } = self as unknown as { clients: WindowClients };
-  const windows = await clients.matchAll({ type: "window", includeUncontrolled: true });
-  const open = windows.find((each) => new URL(each.url).pathname.startsWith(PAGE));
-  if (!open) {
-    await clients.openWindow(PAGE);
+  return clients
+    .matchAll({ type: "window", includeUncontrolled: true })
+    .then((all) => all.filter((each) => new URL(each.url).pathname.startsWith(PAGE)));
+}
+
+function here(): Place {
+  const room = (Notification as unknown as { maxActions?: number }).maxActions ?? 0;
+  return { page: PAGE, language: navigator.language, room, now: Date.now() };
+}
+
+async function show({ title, options }: Shown): Promise<void> {
+  await registration().showNotification(title, options);
+}
+
+/** Show what the server tells. Each message must show something, unless the page is in view. */
+async function tell(message: Record<string, unknown>): Promise<void> {
+  const kind = kindOf(message);
+  if (kind === "question") return show(questionOf(message, here()));
+  const shown = await registration().getNotifications();
+  const summary = shown.find((each) => each.tag === summaryTag(PAGE));
+  if (kind === "many") {
+    await show(summaryOf(message, here()));
+    for (const each of shown) if (each !== summary && (each.data as NotificationData | null)?.key) each.close();
     return;
   }
-  open.postMessage({ show: PAGE });
-  await open.focus().catch(() => undefined);
+  const own = shown.find((each) => each.tag === tagOf(keyOf(message), PAGE));
+  if ((await windows()).some((each) => each.visibilityState === "visible")) {
+    own?.close();
+    if (summary && !message.waiting) summary.close();
+    else if (summary) await show(summaryOf(message, here()));
+  } else if (summary && !own) await show(summaryOf(message, here()));
+  else await show(endOf(message, here()));
+}
+
+/** Send the answer of a button, and say in its notification what became of it. */
+async function answer(data: NotificationData, token: string): Promise<void> {
+  let answered: { status: number; body: Record<string, unknown> } | undefined;
+  try {
+    const response = await fetch(`${PAGE}api/push/answer`, {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({ token }),
+      cache: "no-store",
+      credentials: "omit",
+      signal: AbortSignal.timeout(ANSWER_MS),
+    });
+    answered = { status: response.status, body: (await response.json()) as Record<string, unknown> };
+  } catch {
+    // The notification says that nothing was sent; pressed again, the same token is the same answer.
+  }
+  await show(answeredOf(data, answered, here()));
+}
+
+/** Show an address of the page in a window that is open, or in a new one. */
+async function open(path: string): Promise<void> {
+  const { clients } = self as unknown as { clients: WindowClients };
+  const [found] = await windows();
+  if (!found) {
+    await clients.openWindow(path);
+    return;
+  }
+  found.postMessage({ show: path });
+  await found.focus().catch(() => undefined);
 }
 
 /** The server's page; the kept one only if no server answers. */

@@ -261,8 +261,13 @@ export const TABLE = {
   qrLabel: ["QR code of a link that lets one browser in", "可让一个浏览器进入的链接的二维码"],
   notifications: ["Notifications", "通知"],
   notificationsText: [
-    "A notification says that a question waits and which agent asks; nothing of files or commands. It goes through your browser's push service, encrypted for this browser.",
-    "通知只说明有问题等待以及是哪个代理提出的,不含文件或命令内容。通知经由浏览器的推送服务发送,并为此浏览器加密。",
+    "A notification says which agent asks, in which session, and for what: a command and its folder, or the name of a file, never what is in it. A locked screen may show it. It goes through your browser's push service, encrypted for this browser.",
+    "通知会说明哪个代理在哪个会话中询问什么:命令及其文件夹,或文件名,从不包含文件内容。锁屏可能会显示通知。通知经由浏览器的推送服务发送,并为此浏览器加密。",
+  ],
+  answerThere: ["Answer in notifications", "在通知中回答"],
+  answerThereText: [
+    "A command that its notification shows whole can be allowed once or rejected there. Anyone who holds this device can press these buttons, on some phones without unlocking it.",
+    "通知中完整显示的命令可以在那里允许一次或拒绝。拿到此设备的任何人都能按这些按钮,某些手机无需解锁。",
   ],
   notifyThis: ["Notify this device", "通知此设备"],
   on: ["on", "开"],

@@ -4,7 +4,7 @@ The engine implements it in this process, ``isthmus.a2a.client`` over A2A. Front
 the events alone.
 """
 
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import field
 from typing import NamedTuple, Protocol, runtime_checkable
 
@@ -287,6 +287,10 @@ class InvalidRequest(TaskError):
     """A value of the request is invalid: a wrong context, an unknown option, missing or refused settings."""
 
 
+class ChangedQuestion(InvalidRequest):
+    """The question that an answer is for is another one now; it stays open."""
+
+
 class ContentNotSupported(TaskError):
     """A part of the message is of a kind that the agent does not accept."""
 
@@ -323,6 +327,27 @@ class LongFollower(Protocol):
 
     async def follow_to_end(self, task_id: str, after: int | None = None) -> Turn:
         """Follow a task as :meth:`AgentClient.follow` does, but past its questions, until the task ends."""
+        ...
+
+
+@runtime_checkable
+class ShownAnswerer(Protocol):
+    """An agent that takes an answer only if a call asks exactly what the user was shown."""
+
+    async def answer_shown(
+        self,
+        task_id: str,
+        confirmation: ToolCallConfirmation,
+        is_shown: Callable[[ToolCall], bool],
+        *,
+        answered_by: str,
+        message_id: str,
+    ) -> Turn:
+        """Answer a question as :meth:`AgentClient.answer` does, if ``is_shown`` returns true for the waiting call.
+
+        Raises:
+            ChangedQuestion: it returns false.
+        """
         ...
 
 

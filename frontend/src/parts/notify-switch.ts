@@ -1,6 +1,6 @@
 import { html, nothing } from "lit";
 import { customElement, state } from "lit/decorators.js";
-import { type PushState, canNotify, pushState, subscribe, unsubscribe } from "../notifications.ts";
+import { type PushState, canNotify, letAnswer, pushState, subscribe, unsubscribe } from "../notifications.ts";
 import { visibleLine } from "../safe.ts";
 import { ApiError } from "../session.ts";
 import { t } from "../words.ts";
@@ -36,6 +36,27 @@ export class NotifySwitch extends PageElement {
         @click=${() => void this.#turn(isOn)}
       >
         <span class="knob" aria-hidden="true"></span>${t("notifyThis")}
+        <span class="t3">${t(isOn ? "on" : "off")}</span>
+      </button>
+      ${isOn && push ? this.#answers(push.answers) : nothing}`;
+  }
+
+  /** The switch for buttons that answer: it is off until the user of this very device wants them. */
+  #answers(isOn: boolean) {
+    return html`<p class="t2" id="answer-there">${t("answerThereText")}</p>
+      <button
+        class="switch"
+        role="switch"
+        aria-checked=${isOn}
+        aria-describedby="answer-there"
+        ?disabled=${this.isBusy}
+        @click=${() =>
+          void this.#try(async () => {
+            await letAnswer(!isOn);
+            this.push = await pushState();
+          })}
+      >
+        <span class="knob" aria-hidden="true"></span>${t("answerThere")}
         <span class="t3">${t(isOn ? "on" : "off")}</span>
       </button>`;
   }

@@ -1,16 +1,16 @@
-"""Notifications to browsers that ask for them: "a question waits", with the name of who asks and nothing else.
+"""Notifications to the browsers that ask for them: their subscriptions, and the way of a message to a push service.
 
-A device's subscription is stored with its token and ends with it. Its URL is from a browser: it is checked and reached
-like the targets of A2A's push notifications (:mod:`isthmus.a2a.push.sender`), with the same list of allowed addresses.
+The messages: :mod:`isthmus.web.push.notices`. A device's subscription is stored with its token and ends with it. Its
+URL is from a browser: it is checked and reached like the targets of A2A's push notifications
+(:mod:`isthmus.a2a.push.sender`), with the same list of allowed addresses.
 """
 
 import asyncio
-import contextlib
 import json
 import logging
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -19,11 +19,11 @@ from isthmus.a2a.push.sender import PushFailed, PushSender
 from isthmus.a2a.push.targets import PushRefused
 from isthmus.a2a.server.users.users import BrowserPush, TokenEntry
 from isthmus.client import PushTarget
-from isthmus.engine.followers.open_questions import OpenQuestions, QuestionClosed, QuestionOpened
 from isthmus.errors import IsthmusError
 from isthmus.files.atomic import exclusive, read_regular, write_atomic
 from isthmus.files.locations import make_private_directory
 from isthmus.network.loopback import is_loopback
+from isthmus.record import record
 from isthmus.runtime.running_tasks import RunningTasks
 from isthmus.web.devices import Devices
 
@@ -76,14 +76,27 @@ def load_key(folder: Path) -> "ServerKey":
         raise NoNotificationsError(f"the key for notifications, {path}, cannot be used: {error}") from error
 
 
+@record
+class PushMessage:
+    """A message to devices. ``is_wanted`` is asked before a further attempt.
+
+    ``delivered`` is called for each device whose push service took it. ``topic`` is at most 32 characters long.
+    """
+
+    text: bytes
+    topic: str
+    urgency: str
+    is_wanted: Callable[[], bool]
+    delivered: Callable[[TokenEntry], Awaitable[None]]
+
+
 @dataclass(slots=True)
 class Notifications:
-    """The notifications of one server. ``agent`` is the name that they tell; ``folder`` has the key."""
+    """The notifications of one server. ``folder`` has the key."""
 
     users: Devices
     sender: PushSender
     folder: Path
-    agent: str
     contact: str = CONTACT
     now: Callable[[], float] = time.time
     waits: tuple[float, ...] = WAITS
@@ -123,6 +136,21 @@ class Notifications:
             raise NoNotificationsError(str(error)) from error
         await asyncio.to_thread(self.users.change, lambda table: (table.with_push(token_id, push), None))
 
+    async def let_answer(self, token_id: str, *, answers: bool) -> bool:
+        """Set whether notifications of a device have buttons that answer; return false if it gets no notifications.
+
+        Raises:
+            UsersError: the change cannot be stored.
+        """
+
+        def change(table: "UserTable") -> "tuple[UserTable, bool]":
+            entry = table.entries.get(token_id)
+            if entry is None or entry.push is None:
+                return table, False
+            return table.with_push(token_id, replace(entry.push, answers=answers)), True
+
+        return await asyncio.to_thread(self.users.change, change)
+
     async def unsubscribe(self, token_id: str) -> None:
         """Forget the subscription of a device.
 
@@ -131,42 +159,35 @@ class Notifications:
         """
         await asyncio.to_thread(self.users.change, lambda table: (table.with_push(token_id, None), None))
 
-    async def run(self, questions: OpenQuestions) -> None:
-        """Notify the devices of each user whose task begins to wait, until cancelled."""
-        waiting: dict[str, set[str]] = {}
-        try:
-            async with contextlib.aclosing(questions.changes()) as changes:
-                async for change in changes:
-                    match change:
-                        case QuestionOpened(task_id=task_id):
-                            calls = waiting.setdefault(task_id, set())
-                            is_first, _ = not calls, calls.add(change.tool_call.tool_call_id)
-                            if is_first:
-                                self._notify(change.user, lambda task_id=task_id: task_id in waiting)
-                        case QuestionClosed(task_id, tool_call_id):
-                            waiting.get(task_id, set()).discard(tool_call_id)
-                            if not waiting.get(task_id):
-                                waiting.pop(task_id, None)
-        finally:
-            await self._sending.cancel()
-
-    def _notify(self, user: str, still_waits: Callable[[], bool]) -> None:
+    def wanting(self, user: str) -> Sequence[TokenEntry]:
+        """Return the devices of a user that are to be notified."""
         now = self.now()
-        for entry in self.users.table().entries.values():
-            if entry.push is None or entry.name != user or not entry.device or entry.is_expired(now):
-                continue
-            if len(self._sending) >= MAXIMUM_WAITING:
-                log.warning("too many notifications wait for their push services; one is dropped")
-                return
-            self._sending.start(self._deliver(entry, still_waits), name=f"isthmus-notify-{entry.id}")
+        entries = self.users.table().entries.values()
+        return [
+            entry
+            for entry in entries
+            if entry.push is not None and entry.name == user and entry.device and not entry.is_expired(now)
+        ]
 
-    async def _deliver(self, entry: TokenEntry, still_waits: Callable[[], bool]) -> None:
-        """Send to a device, again after failures as long as the question waits."""
+    def send(self, entry: TokenEntry, message: PushMessage) -> None:
+        """Begin to send a message to a device, again after failures as long as it is wanted."""
+        if len(self._sending) >= MAXIMUM_WAITING:
+            log.warning("too many notifications wait for their push services; one is dropped")
+            return
+        self._sending.start(self._deliver(entry, message), name=f"isthmus-notify-{entry.id}")
+
+    async def aclose(self) -> None:
+        """Send nothing more."""
+        await self._sending.cancel()
+
+    async def _deliver(self, entry: TokenEntry, message: PushMessage) -> None:
+        """Send to a device, again after failures as long as the message is wanted."""
         try:
             for wait in (*self.waits, None):
                 try:
                     async with self._room:
-                        await self._send(entry.push or BrowserPush("", "", ""))
+                        await self._send(entry.push or BrowserPush("", "", ""), message)
+                    await message.delivered(entry)
                     return
                 except PushFailed as error:
                     if error.is_gone or error.status == 404:
@@ -177,34 +198,38 @@ class Notifications:
                         log.warning("device %s was not notified: %s", entry.id, error)
                         return
                     await asyncio.sleep(max(wait, min(error.retry_after or 0, self.waits[-1])))
-                    current = self.users.table().entries.get(entry.id)
-                    if not still_waits() or current is None or current.push != entry.push:
+                    if not message.is_wanted() or not _is_same(entry, self.users.table()):
                         return
         except IsthmusError as error:
             log.warning("device %s was not notified: %s", entry.id, error)
         except Exception:  # nothing awaits this
             log.exception("device %s was not notified because of a bug", entry.id)
 
-    async def _send(self, push: BrowserPush) -> None:
+    async def _send(self, push: BrowserPush, message: PushMessage) -> None:
         from isthmus.web.push_message import encrypt
 
         key = await asyncio.to_thread(load_key, self.folder)
         parts = urlsplit(push.endpoint)
-        body = encrypt(json.dumps({"agent": self.agent}).encode()[:1000], push.p256dh, push.auth)
+        body = encrypt(message.text, push.p256dh, push.auth)
         headers = {
             "Authorization": key.authorization(f"{parts.scheme}://{parts.netloc}", self.contact, self.now()),
             "Content-Encoding": "aes128gcm",
             "Content-Type": "application/octet-stream",
             "TTL": str(LIFE_SECONDS),
-            "Urgency": "high",
-            "Topic": "question",  # a later one replaces one that was not delivered yet
+            "Urgency": message.urgency,
+            "Topic": message.topic,  # a later one replaces one that was not delivered yet
         }
         await self.sender.send(PushTarget(push.endpoint), body, headers)
 
     async def _forget(self, entry: TokenEntry) -> None:
         def change(table: "UserTable") -> "tuple[UserTable, None]":
-            current = table.entries.get(entry.id)
-            is_same = current is not None and current.push == entry.push
-            return (table.with_push(entry.id, None) if is_same else table), None
+            return (table.with_push(entry.id, None) if _is_same(entry, table) else table), None
 
         await asyncio.to_thread(self.users.change, change)
+
+
+def _is_same(entry: TokenEntry, table: "UserTable") -> bool:
+    """Return whether a device still has the subscription that it had."""
+    current = table.entries.get(entry.id)
+    now, before = (None if each is None else each.push for each in (current, entry))
+    return now is not None and before is not None and now.endpoint == before.endpoint

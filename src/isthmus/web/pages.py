@@ -17,15 +17,14 @@ from starlette.responses import Response
 
 from isthmus import __version__
 from isthmus.a2a.protocol.errors import RETRY_AFTER_SECONDS
-from isthmus.a2a.push.targets import URL_CHARACTERS
 from isthmus.a2a.server.application import BodyOf, Identify
 from isthmus.a2a.server.http.http_request import HttpRequest
 from isthmus.a2a.server.http.sse import EventStream, OpenStreams
 from isthmus.a2a.server.users.auth import Principal, Refusal
-from isthmus.a2a.server.users.users import BrowserPush, TokenEntry, UsersError, UserTable
+from isthmus.a2a.server.users.users import TokenEntry, UsersError, UserTable
 from isthmus.client import AgentClient, CommandScope, LineCompleter
 from isthmus.encoding.event_stream import comment
-from isthmus.encoding.json_text import JsonError, decode, encode
+from isthmus.encoding.json_text import JsonError, decode
 from isthmus.errors import IsthmusError, Unavailable
 from isthmus.listeners.connection_slot import token_shown
 from isthmus.slash_commands.tree import Completion, completions
@@ -33,10 +32,13 @@ from isthmus.text.visible import visible_line
 from isthmus.web.bundle import HEADERS, ROOT, Bundle
 from isthmus.web.changes import ChangeFeed, TooManyStreamsError
 from isthmus.web.devices import Devices
+from isthmus.web.json_response import json_response as _json
 from isthmus.web.links import entry_link, is_origin, is_reachable
 from isthmus.web.model_figures import model_prices, use_today
-from isthmus.web.notifications import NoNotificationsError, Notifications
+from isthmus.web.notifications import Notifications
 from isthmus.web.pairing import SHORT_SECONDS, PairingCode, PairingCodes, TooManyCodesError, WrongCodeError
+from isthmus.web.push.answering import PushedAnswers
+from isthmus.web.push.requests import answer_pushed, let_answer, push_state, subscribe
 from isthmus.web.review_feed import ReviewFeed, merged
 from isthmus.web.reviews import KINDS, ReviewsApi
 from isthmus.web.sessions import SessionsApi
@@ -64,7 +66,6 @@ MAXIMUM_DEVICES = 50
 """Maximum number of devices of one user."""
 
 Reply: TypeAlias = dict[str, Any] | Refusal | Response
-_ONLY_DEVICES = "only a paired browser gets notifications"
 
 log = logging.getLogger(__name__)
 
@@ -85,6 +86,8 @@ class WorkbenchPages:
     now: Callable[[], float] = time.time
     view: WorkbenchView | None = None
     notifications: Notifications | None = None
+    answers: PushedAnswers | None = None
+    """Answers by the buttons of notifications; None until there is an agent."""
     codes: PairingCodes = field(default_factory=PairingCodes)
     agent_of: AgentOf | None = None
     reviews: ReviewsApi | None = None
@@ -157,6 +160,7 @@ class WorkbenchPages:
             ("POST", "trust"): self._decide_trust,
             ("GET", "push"): self._push_state,
             ("PUT", "push"): self._subscribe,
+            ("POST", "push"): self._let_answer,
             ("DELETE", "push"): self._unsubscribe,
             ("GET", "changes"): self._follow_changes,
         }
@@ -166,6 +170,8 @@ class WorkbenchPages:
                 return _answer(await self._pair(request, body_of))
             except UsersError as error:
                 return _devices_unusable(error)
+        if (request.method, name) == ("POST", "push/answer"):
+            return _answer(await self._answer_pushed(request, body_of))
         handler = routes.get((request.method, name))
         if handler is None and request.method == "DELETE" and method == "devices" and item:
             handler = self._revoke
@@ -348,32 +354,22 @@ class WorkbenchPages:
             return Refusal(403, str(error), {})
 
     async def _push_state(self, principal: Principal, request: HttpRequest, body_of: BodyOf) -> Reply:
-        entry = self.users.table().entries.get(principal.token_id)
-        if entry is None or not entry.device or self.notifications is None:
-            return {"key": None, "reason": _ONLY_DEVICES, "endpoint": None}
-        endpoint = None if entry.push is None else entry.push.endpoint
-        try:
-            return {"key": await self.notifications.public_key(), "reason": None, "endpoint": endpoint}
-        except NoNotificationsError as error:
-            log.warning("%s", error)
-            return {"key": None, "reason": str(error), "endpoint": None}
+        return await push_state(self.notifications, self.users.table().entries.get(principal.token_id))
 
     async def _subscribe(self, principal: Principal, request: HttpRequest, body_of: BodyOf) -> Reply:
         given = await _object(request, body_of)
         if isinstance(given, Refusal):
             return given
-        entry = self.users.table().entries.get(principal.token_id)
-        if entry is None or not entry.device or self.notifications is None:
-            return Refusal(403, _ONLY_DEVICES, {})
-        values = [given.get(name) for name in ("endpoint", "p256dh", "auth")]
-        texts = [value for value in values if isinstance(value, str) and 0 < len(value) <= URL_CHARACTERS]
-        if len(texts) != len(values):
-            return Refusal(400, "expected endpoint, p256dh and auth, all texts", {})
-        try:
-            await self.notifications.subscribe(entry.id, BrowserPush(*texts))
-        except NoNotificationsError as error:
-            return Refusal(400, str(error), {})
-        return {"endpoint": texts[0]}
+        return await subscribe(self.notifications, self.users.table().entries.get(principal.token_id), given)
+
+    async def _let_answer(self, principal: Principal, request: HttpRequest, body_of: BodyOf) -> Reply:
+        given = await _object(request, body_of)
+        return given if isinstance(given, Refusal) else await let_answer(self.notifications, principal.token_id, given)
+
+    async def _answer_pushed(self, request: HttpRequest, body_of: BodyOf) -> Reply:
+        """Answer a question by a token from a notification, which is all that a service worker can show."""
+        given = await _object(request, body_of)
+        return given if isinstance(given, Refusal) else await answer_pushed(self.answers, request.scope, given)
 
     async def _unsubscribe(self, principal: Principal, request: HttpRequest, body_of: BodyOf) -> Reply:
         if self.notifications is not None:
@@ -452,9 +448,3 @@ def _answer(reply: Reply) -> Response:
     if isinstance(reply, Refusal):
         return _json({"error": reply.message}, reply.status, dict(reply.headers))
     return _json(reply)
-
-
-def _json(value: dict[str, Any], status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    return Response(
-        encode(value), status, {**HEADERS, "Cache-Control": "no-store", **(headers or {})}, "application/json"
-    )

@@ -20,7 +20,7 @@ from isthmus.record import record
 
 RECORD_BYTES = 4096
 """Size of a record in bytes; a message is one record."""
-MAXIMUM_TEXT = 2_000
+MAXIMUM_TEXT = 3_500
 """Maximum size in bytes of the text of a message."""
 TOKEN_SECONDS = 12 * 3600
 """Time in seconds for which a signature is valid."""

@@ -14,12 +14,12 @@ from isthmus.a2a.server.application import BodyOf
 from isthmus.a2a.server.http.http_request import HttpRequest
 from isthmus.a2a.server.users.auth import Principal, Refusal
 from isthmus.encoding.codec import JsonObject
-from isthmus.encoding.json_text import JsonError, decode, encode
+from isthmus.encoding.json_text import JsonError, decode
 from isthmus.errors import IsthmusError
 from isthmus.ide.control.lineage import process_of_connection
 from isthmus.network.loopback import is_loopback
-from isthmus.web.bundle import HEADERS
 from isthmus.web.files import MAXIMUM_FILES_BODY, file_command, searched_words
+from isthmus.web.json_response import json_response as _json
 from isthmus.web.written import MAXIMUM_WRITTEN_BODY, wanted_of, written_command
 
 MAXIMUM_BODY: Final = 32 * 1024 * 1024
@@ -233,9 +233,3 @@ def _answered(answer: JsonObject, item: str) -> Response:
     if answer.get("late") or outcome is None:
         return _json({"error": _LATE, "outcome": shown}, 409)
     return _json({"outcome": shown})
-
-
-def _json(value: Mapping[str, Any], status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    return Response(
-        encode(dict(value)), status, {**HEADERS, "Cache-Control": "no-store", **(headers or {})}, "application/json"
-    )

@@ -1,166 +1,129 @@
-"""Notifications, sent to a push service on this machine that reads them with the browser's keys."""
+"""Subscriptions of devices, and the way of messages to a push service on this machine."""
 
-import asyncio
-import contextlib
-import json
 import stat
 import sys
-from collections.abc import AsyncGenerator, Callable, Iterator
-from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from isthmus.a2a.push.sender import PushSender
-from isthmus.a2a.push.targets import PushRule
-from isthmus.a2a.server.users.users import BrowserPush, TokenEntry, UserTable
-from isthmus.a2a.server.users.users_file import UsersFile
-from isthmus.development_tool import ToolCall, ToolCallStatus
-from isthmus.engine.followers.open_questions import OpenQuestions
-from isthmus.web.notifications import KEY_FILE, NoNotificationsError, Notifications, load_key
+from isthmus.a2a.server.users.users import BrowserPush, TokenEntry
+from isthmus.web.notifications import KEY_FILE, NoNotificationsError, Notifications, PushMessage, load_key
 from support.push_reader import BrowserKeys, claims_of
+from support.push_service import PushService, add_device, notifications_in
 from support.waiting import eventually_async
-from support.wire_server import Answer, WireServer
 
 pytestmark = pytest.mark.anyio
 
 
-class Service:
-    """A push service that answers with these statuses, then with 201."""
-
-    def __init__(self, *statuses: int) -> None:
-        self.statuses: Iterator[int] = iter(statuses)
-        self.keys = BrowserKeys()
-        self.server = WireServer(lambda _: Answer(next(self.statuses, 201)))
-
-    @property
-    def subscription(self) -> BrowserPush:
-        return BrowserPush(**self.keys.subscription(f"{self.server.base_url}/send/1"))
-
-    def texts(self) -> list[object]:
-        return [json.loads(self.keys.read(request.body)) for request in self.server.requests]
-
-
 @pytest.fixture
 def notifications(tmp_path: Path) -> Notifications:
-    sender = PushSender(PushRule.of(["127.0.0.1"]), deadline=5)
-    return Notifications(UsersFile(tmp_path / "users.json"), sender, tmp_path, "Gemini CLI", waits=(0.01, 0.01))
+    return notifications_in(tmp_path)
 
 
-def add_device(notifications: Notifications, user: str = "", expires: float = 10_000_000_000.0) -> TokenEntry:
-    def change(table: UserTable) -> tuple[UserTable, TokenEntry]:
-        changed, entry, _ = table.with_device(user, "Phone", 0.0, expires)
-        return changed, entry
+class Told:
+    """A message, and the devices to which it came."""
 
-    return notifications.users.change(change)
+    def __init__(self, text: bytes = b'{"kind": "many"}') -> None:
+        self.devices: list[str] = []
+        self.is_wanted = True
+        self.message = PushMessage(text, "topic", "high", lambda: self.is_wanted, self.delivered)
 
-
-@asynccontextmanager
-async def running(notifications: Notifications) -> AsyncGenerator[OpenQuestions]:
-    questions = OpenQuestions()
-    task = asyncio.create_task(notifications.run(questions))
-    await asyncio.sleep(0)
-    try:
-        yield questions
-    finally:
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
-        await notifications.sender.aclose()
+    async def delivered(self, entry: TokenEntry) -> None:
+        self.devices.append(entry.id)
 
 
-def ask(questions: OpenQuestions, *names: str, task: str = "task", user: str = "") -> None:
-    calls = [
-        ToolCall(name, ToolCallStatus.PENDING, "run_shell_command", {"command": f"{name} /secret/path"})
-        for name in names
-    ]
-    questions.waiting(task, "context", "/secret", calls, user=user)
+async def subscribed(notifications: Notifications, service: PushService, entry: TokenEntry) -> TokenEntry:
+    await notifications.subscribe(entry.id, service.subscription())
+    return notifications.users.table().entries[entry.id]
 
 
-async def until(condition: Callable[[], bool]) -> None:
-    await eventually_async(condition, 10)
+async def sent(notifications: Notifications, entry: TokenEntry, told: Told) -> None:
+    notifications.send(entry, told.message)
+    await eventually_async(lambda: not notifications.open_messages, 10)
 
 
-async def test_a_task_that_begins_to_wait_is_told_once_and_only_by_who_asks(notifications: Notifications) -> None:
-    service = Service()
+async def test_a_message_is_encrypted_for_one_browser_and_signed_by_the_server(notifications: Notifications) -> None:
+    service, told = PushService(), Told(b'{"secret": 1}')
     with service.server as server:
-        entry = add_device(notifications)
-        add_device(notifications)  # wants none
-        await notifications.subscribe(entry.id, service.subscription)
-        async with running(notifications) as questions:
-            ask(questions, "one", "two")
-            await until(lambda: len(server.requests) == 1)
-            ask(questions, "two")
-            ask(questions)
-            ask(questions, "three")
-            await until(lambda: len(server.requests) == 2)
-        assert service.texts() == [{"agent": "Gemini CLI"}] * 2
+        entry = await subscribed(notifications, service, add_device(notifications))
+        await sent(notifications, entry, told)
+        assert (service.messages(), told.devices) == ([{"secret": 1}], [entry.id])
         request = server.requests[0]
         assert (request.method, request.path) == ("POST", "/send/1")
         assert request.headers["content-encoding"] == "aes128gcm"
+        assert (request.headers["topic"], request.headers["urgency"]) == ("topic", "high")
         assert int(request.headers["ttl"]) > 0
-        claims = claims_of(request.headers, await notifications.public_key())
-        assert claims["aud"] == server.base_url
+        assert claims_of(request.headers, await notifications.public_key())["aud"] == server.base_url
         assert b"secret" not in request.body
+    await notifications.sender.aclose()
 
 
-async def test_questions_of_others_and_old_devices_are_not_told(notifications: Notifications) -> None:
-    service = Service()
-    with service.server as server:
+async def test_only_devices_of_the_user_that_are_valid_are_notified(notifications: Notifications) -> None:
+    service = PushService()
+    with service.server:
         alice, old = add_device(notifications, "alice"), add_device(notifications, expires=1.0)
-        for entry in (alice, old):
-            await notifications.subscribe(entry.id, service.subscription)
-        async with running(notifications) as questions:
-            ask(questions, "of-bob", task="1", user="bob")
-            ask(questions, "of-owner", task="2")
-            ask(questions, "of-alice", task="3", user="alice")
-            await until(lambda: len(server.requests) == 1)
-            notifications.users.change(lambda table: table.revoked(alice.id))
-            ask(questions, "again", task="4", user="alice")
-            other = add_device(notifications)
-            await notifications.subscribe(other.id, service.subscription)
-            ask(questions, "the last", task="5")
-            await until(lambda: len(server.requests) == 2 and not notifications.open_messages)
-        assert len(server.requests) == 2
+        mine, gone = add_device(notifications), add_device(notifications)
+        for entry in (alice, old, mine, gone):
+            await notifications.subscribe(entry.id, service.subscription())
+        add_device(notifications)  # wants none
+        notifications.users.change(lambda table: table.revoked(gone.id))
+        assert [entry.id for entry in notifications.wanting("")] == [mine.id]
+        assert [entry.id for entry in notifications.wanting("alice")] == [alice.id]
+        assert notifications.wanting("bob") == []
 
 
 @pytest.mark.parametrize("status", [404, 410])
 async def test_a_subscription_that_is_gone_is_forgotten(notifications: Notifications, status: int) -> None:
-    service = Service(status)
+    service, told = PushService(status), Told()
     with service.server as server:
-        entry = add_device(notifications)
-        await notifications.subscribe(entry.id, service.subscription)
-        async with running(notifications) as questions:
-            ask(questions, "one")
-            await until(lambda: notifications.users.table().entries[entry.id].push is None)
-        assert len(server.requests) == 1
+        entry = await subscribed(notifications, service, add_device(notifications))
+        await sent(notifications, entry, told)
+        assert notifications.users.table().entries[entry.id].push is None
+        assert (len(server.requests), told.devices) == (1, [])
 
 
 async def test_a_service_that_fails_is_tried_again_and_then_left_alone(notifications: Notifications) -> None:
-    service = Service(503, 429, 503, 503)
+    service, told = PushService(503, 429, 503, 503), Told()
     with service.server as server:
-        entry = add_device(notifications)
-        await notifications.subscribe(entry.id, service.subscription)
-        async with running(notifications) as questions:
-            ask(questions, "one")
-            await until(lambda: len(server.requests) == 3)
-            ask(questions, "two", task="other")
-            await until(lambda: len(server.requests) == 5)
-        assert notifications.users.table().entries[entry.id].push == service.subscription
+        entry = await subscribed(notifications, service, add_device(notifications))
+        await sent(notifications, entry, told)
+        assert (len(server.requests), told.devices) == (3, [])
+        await sent(notifications, entry, told)
+        assert (len(server.requests), told.devices) == (5, [entry.id])
+        assert notifications.users.table().entries[entry.id].push == entry.push
 
 
-async def test_an_answered_question_is_not_told_again(notifications: Notifications) -> None:
-    service = Service(503)
-    notifications.waits = (1.0,)
+@pytest.mark.parametrize("change", ["not wanted", "another subscription", "removed"])
+async def test_what_is_not_wanted_any_more_is_not_tried_again(notifications: Notifications, change: str) -> None:
+    service, told = PushService(503, 503), Told()
+    notifications.waits = (0.5,)
     with service.server as server:
-        entry = add_device(notifications)
-        await notifications.subscribe(entry.id, service.subscription)
-        async with running(notifications) as questions:
-            ask(questions, "one")
-            await until(lambda: len(server.requests) == 1)
-            questions.closed("task")
-            await until(lambda: not notifications.open_messages)
+        entry = await subscribed(notifications, service, add_device(notifications))
+        notifications.send(entry, told.message)
+        await eventually_async(lambda: len(server.requests) == 1, 10)
+        if change == "not wanted":
+            told.is_wanted = False
+        elif change == "removed":
+            notifications.users.change(lambda table: table.revoked(entry.id))
+        else:
+            await notifications.subscribe(entry.id, replace(service.subscription(), endpoint=f"{server.base_url}/2"))
+        await eventually_async(lambda: not notifications.open_messages, 10)
         assert len(server.requests) == 1
+
+
+async def test_answers_are_off_until_a_device_that_is_notified_wants_them(notifications: Notifications) -> None:
+    service = PushService()
+    with service.server:
+        entry = add_device(notifications)
+        assert not await notifications.let_answer(entry.id, answers=True)
+        await notifications.subscribe(entry.id, service.subscription("zh-Hant"))
+        push = notifications.users.table().entries[entry.id].push
+        assert push is not None
+        assert (push.language, push.answers) == ("zh-Hant", False)
+        assert await notifications.let_answer(entry.id, answers=True)
+        assert notifications.users.table().entries[entry.id].push == replace(push, answers=True)
+        assert not await notifications.let_answer("unknown", answers=True)
 
 
 @pytest.mark.parametrize(
@@ -181,8 +144,9 @@ async def test_addresses_inside_the_network_and_others_are_refused(
     notifications: Notifications, endpoint: str, reason: str
 ) -> None:
     entry = add_device(notifications)
+    keys = BrowserKeys().subscription(endpoint)
     with pytest.raises(NoNotificationsError, match=reason):
-        await notifications.subscribe(entry.id, BrowserPush(**BrowserKeys().subscription(endpoint)))
+        await notifications.subscribe(entry.id, BrowserPush(endpoint, keys["p256dh"], keys["auth"]))
     assert notifications.users.table().entries[entry.id].push is None
 
 

@@ -2,6 +2,7 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from isthmus.a2a.push.sender import PushSender
 from isthmus.a2a.push.targets import PushRule
 from isthmus.a2a.server.application import application
 from isthmus.a2a.server.users.auth import UserAccess
+from isthmus.a2a.server.users.users import BrowserPush
 from isthmus.a2a.server.users.users_file import UsersFile
 from isthmus.client import CommandScope
 from isthmus.development_tool import SlashCommand
@@ -24,10 +26,14 @@ from isthmus.web.bundle import Bundle, read_bundle
 from isthmus.web.changes import ChangeFeed
 from isthmus.web.notifications import Notifications
 from isthmus.web.pages import MAXIMUM_DEVICES, WorkbenchPages
+from isthmus.web.push.answering import PushedAnswers
+from isthmus.web.push.told_file import ToldFile
+from isthmus.web.push.told_questions import AnswerToken, QuestionOutcome, ToldQuestion, token_digest
 from isthmus.web.sessions import SessionsApi
 from isthmus.web.view import ChangedQuestionError, NotShownError
 from support.memory_agent import MemoryAgent
 from support.push_reader import BrowserKeys
+from support.push_service import KnownTasks
 from support.qr_reader import read_qr
 
 pytestmark = pytest.mark.anyio
@@ -327,29 +333,66 @@ async def test_tools_and_settings_are_those_of_the_sender(client: httpx2.AsyncCl
 async def test_only_a_device_subscribes_and_its_subscription_ends_with_it(
     client: httpx2.AsyncClient, pages: WorkbenchPages, tmp_path: Path
 ) -> None:
-    pages.notifications = Notifications(pages.users, PushSender(PushRule.of(["127.0.0.1"])), tmp_path, "Isthmus")
+    pages.notifications = Notifications(pages.users, PushSender(PushRule.of(["127.0.0.1"])), tmp_path)
     owner = {"Authorization": "Bearer owner-token"}
     assert (await client.get("/ui/api/push", headers=owner)).json()["key"] is None
-    keys = BrowserKeys().subscription("http://127.0.0.1:9/send")
+    keys: dict[str, object] = {**BrowserKeys().subscription("http://127.0.0.1:9/send")}
     assert (await client.put("/ui/api/push", json=keys, headers=owner)).status_code == 403
     head = {"Authorization": f"Bearer {await pair(client, pages)}"}
     state = (await client.get("/ui/api/push", headers=head)).json()
-    assert (len(state["key"]), state["reason"], state["endpoint"]) == (87, None, None)
+    assert (len(state["key"]), state["reason"], state["endpoint"], state["answers"]) == (87, None, None, False)
+    assert (await client.post("/ui/api/push", json={"answers": True}, headers=head)).status_code == 409
     wrong: list[dict[str, object]] = [
         {},
         {**keys, "auth": 1},
         {**keys, "auth": "AAAA"},
         {**keys, "endpoint": "https://10.0.0.1/"},
+        {**keys, "language": "tlh"},
+        {**keys, "answers": 1},
     ]
     for bad in wrong:
         assert (await client.put("/ui/api/push", json=bad, headers=head)).status_code == 400, bad
-    assert (await client.put("/ui/api/push", json=keys, headers=head)).json() == {"endpoint": keys["endpoint"]}
-    assert (await client.get("/ui/api/push", headers=head)).json()["endpoint"] == keys["endpoint"]
+    told = (await client.put("/ui/api/push", json={**keys, "language": "zh-Hant"}, headers=head)).json()
+    assert told == {"endpoint": keys["endpoint"], "answers": False}
+    assert (await client.post("/ui/api/push", json={"answers": "yes"}, headers=head)).status_code == 400
+    assert (await client.post("/ui/api/push", json={"answers": True}, headers=head)).json() == {"answers": True}
+    await client.put("/ui/api/push", json=keys, headers=head)  # again, as browsers do when an address changes
+    state = (await client.get("/ui/api/push", headers=head)).json()
+    assert (state["endpoint"], state["answers"]) == (keys["endpoint"], True)
     assert (await client.delete("/ui/api/push", headers=head)).json() == {"endpoint": None}
     await client.put("/ui/api/push", json=keys, headers=head)
+    assert not (await client.get("/ui/api/push", headers=head)).json()["answers"]
     device = (await client.get("/ui/api/devices", headers=head)).json()["this"]
     await client.delete(f"/ui/api/devices/{device}", headers=head)
-    assert keys["endpoint"] not in (tmp_path / "users.json").read_text("utf-8")
+    assert str(keys["endpoint"]) not in (tmp_path / "users.json").read_text("utf-8")
+
+
+async def test_an_answer_by_a_notification_needs_its_token_alone(
+    client: httpx2.AsyncClient, pages: WorkbenchPages, tmp_path: Path
+) -> None:
+    for body in ("{}", '{"token": ""}', '{"token": 1}', '{"token": "%s"}' % ("x" * 201), "[]", "{"):
+        assert (await client.post("/ui/api/push/answer", content=body)).status_code == 400, body
+    assert (await client.post("/ui/api/push/answer", json={"token": "t"})).status_code == 503
+    told, agent = ToldFile(tmp_path), MemoryAgent(lambda _: [])
+    pages.answers = PushedAnswers(told, pages.users, KnownTasks(), lambda _: agent, pages.now)
+    refused = await client.post("/ui/api/push/answer", json={"token": "t"})
+    assert (refused.status_code, "access-control-allow-origin" in refused.headers) == (403, False)
+    assert refused.json()["error"] == "this notification answers nothing any more; open the question"
+    foreign = {"Origin": "https://evil.example"}
+    assert "evil.example" in (await client.post("/ui/api/push/answer", json={"token": "t"}, headers=foreign)).text
+    assert (await client.get("/ui/api/push/answer")).status_code == 404
+    large = await client.post("/ui/api/push/answer", content=b" " * 20_000)
+    assert large.status_code == 413
+    outcome = QuestionOutcome("Laptop", 7.0)
+    question = ToldQuestion("", "task", "call", "digest", 0.0, outcome=outcome)
+    await pair(client, pages)
+    [entry] = pages.users.table().entries.values()
+    push = BrowserPush("https://push.example", "", "", "", answers=True)
+    pages.users.change(lambda table: (table.with_push(entry.id, push), None))
+    tokens = (AnswerToken(token_digest("t"), entry.id, "allow", "yes", pages.now() + 60),)
+    told.change(lambda table: (table.with_question(replace(question, tokens=tokens), 0.0), None))
+    ended = await client.post("/ui/api/push/answer", json={"token": "t"})
+    assert (ended.status_code, ended.json()["outcome"]) == (409, {"by": "Laptop", "at": 7.0, "act": None, "own": False})
 
 
 async def test_changes_are_refused_without_a_token_and_end_with_it(pages: WorkbenchPages, tmp_path: Path) -> None:

@@ -1,9 +1,9 @@
 """Checks of a user's answers against a task's questions; a task's history, artifacts and title. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from isthmus.client import Delivery, HistoryMessage, InvalidRequest
+from isthmus.client import ChangedQuestion, Delivery, HistoryMessage, InvalidRequest
 from isthmus.development_tool import ToolCall, ToolCallConfirmation
 from isthmus.engine.requests.command_execution import format_command
 from isthmus.events import AgentMessage, ArtifactUpdate, Command, Prompt
@@ -28,6 +28,24 @@ def check_answers(row: TaskRow, pending: Sequence[ToolCall], confirmations: Sequ
         raise InvalidRequest(f"expected one answer for each tool call, received several for {', '.join(twice)}")
     for confirmation in confirmations:
         _check_answer(row, pending, confirmation)
+
+
+def check_shown(
+    pending: Sequence[ToolCall],
+    confirmations: Sequence[ToolCallConfirmation],
+    is_shown: Callable[[ToolCall], bool],
+) -> None:
+    """Check that the questions which are answered ask what the user was shown.
+
+    Raises:
+        ChangedQuestion: ``is_shown`` returns false for one of their calls. All questions stay open.
+    """
+    answered = {confirmation.tool_call_id for confirmation in confirmations}
+    for call in pending:
+        if call.tool_call_id in answered and not is_shown(call):
+            raise ChangedQuestion(
+                f"tool call {call.tool_call_id} asks for something else than what was shown; look at it, and answer it"
+            )
 
 
 def _check_answer(row: TaskRow, pending: Sequence[ToolCall], confirmation: ToolCallConfirmation) -> None:

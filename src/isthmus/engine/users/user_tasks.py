@@ -43,7 +43,7 @@ from isthmus.development_tool import (
 from isthmus.encoding.codec import JsonObject, well_formed
 from isthmus.engine.followers.snapshots import HISTORY_MESSAGES, Snapshots
 from isthmus.engine.port.workspaces import KEY, NO_FOLDER, WorkspaceRule
-from isthmus.engine.requests.asking import artifacts_of, check_answers, history_of, title_of
+from isthmus.engine.requests.asking import artifacts_of, check_answers, check_shown, history_of, title_of
 from isthmus.engine.requests.attachments import check_sizes, size_of
 from isthmus.engine.requests.repeated_messages import (
     begun_before,
@@ -139,15 +139,45 @@ class UserTasks(AgentClient, LongFollower, LineCompleter, SessionStatusProvider)
         context_id: str | None = None,
         message_id: str = "",
     ) -> Turn:
+        return await self._answer(task_id, context_id, confirmations, answered_by, message_id)
+
+    async def answer_shown(
+        self,
+        task_id: str,
+        confirmation: ToolCallConfirmation,
+        is_shown: Callable[[ToolCall], bool],
+        *,
+        answered_by: str,
+        message_id: str,
+    ) -> Turn:
+        """Answer a question if ``is_shown`` returns true for its call, as it waits when the answer is stored.
+
+        Raises:
+            ChangedQuestion: it returns false.
+        """
+        return await self._answer(task_id, None, [confirmation], answered_by, message_id, is_shown)
+
+    async def _answer(
+        self,
+        task_id: str,
+        context_id: str | None,
+        confirmations: Sequence[ToolCallConfirmation],
+        answered_by: str,
+        message_id: str,
+        is_shown: Callable[[ToolCall], bool] | None = None,
+    ) -> Turn:
         confirmations = [well_formed(confirmation) for confirmation in confirmations]
 
         async def check(row: TaskRow) -> int | None:
+            pending = await self._pending(row)
             try:
-                check_answers(row, await self._pending(row), confirmations)
+                check_answers(row, pending, confirmations)
             except InvalidRequest:
                 if (place := await place_of_answers(self._journal, row, confirmations, message_id)) is None:
                     raise
                 return place
+            if is_shown is not None:
+                check_shown(pending, confirmations, is_shown)
             return None
 
         events = [ConfirmationAccepted(confirmation, answered_by, message_id) for confirmation in confirmations]

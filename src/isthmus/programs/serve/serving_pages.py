@@ -52,20 +52,29 @@ def completed(pages: "WorkbenchPages", setup: Setup, rule: "WorkspaceRule", send
 
     view = AgentView(setup, rule)
     pages.view = view
-    pages.notifications = Notifications(pages.users, sender, setup.data_dir, pages.agent)
+    pages.notifications = Notifications(pages.users, sender, setup.data_dir)
     return view
 
 
 @contextlib.asynccontextmanager
 async def notifying(pages: "WorkbenchPages | None", engine: "Engine") -> "AsyncGenerator[None]":
-    """Notify devices of questions as long as the context lasts."""
+    """Notify devices of questions, and take answers by notifications, as long as the context lasts."""
     if pages is None or pages.notifications is None:
         yield
         return
-    running = asyncio.create_task(pages.notifications.run(engine.questions), name="isthmus-notifications")
+    from isthmus.web.push.answering import PushedAnswers
+    from isthmus.web.push.notices import QuestionNotices
+    from isthmus.web.push.task_facts import JournalTaskFacts
+    from isthmus.web.push.told_file import ToldFile
+
+    tasks, told = JournalTaskFacts(engine.journal), ToldFile(pages.notifications.folder)
+    pages.answers = PushedAnswers(told, pages.users, tasks, engine.for_user)
+    notices = QuestionNotices(pages.notifications, pages.answers, tasks, pages.agent)
+    running = asyncio.create_task(notices.run(engine.questions), name="isthmus-notifications")
     try:
         yield
     finally:
+        pages.answers = None
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
 

@@ -72,11 +72,17 @@ _CAPS = tuple(each.name for each in fields(Caps))
 
 @record
 class BrowserPush:
-    """A browser's subscription to notifications: the URL of its push service, and its keys in base64url."""
+    """A browser's subscription to notifications: the URL of its push service, and its keys in base64url.
+
+    ``language`` is the tag of the language of its texts, empty if the browser did not tell it. ``answers`` is whether
+    its notifications may have buttons that answer.
+    """
 
     endpoint: str
     p256dh: str
     auth: str
+    language: str = ""
+    answers: bool = False
 
 
 @record
