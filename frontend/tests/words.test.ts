@@ -54,10 +54,10 @@ describe("the texts of the page", () => {
     const { t } = await wordsFor("en");
     fc.assert(
       fc.property(fc.string(), (value) => {
-        expect(t("wait", value)).toBe(`${value} wait`);
+        expect(t("wait", value)).toBe(`${value} waiting`);
       }),
     );
-    expect(t("wait", "$& {1}")).toBe("$& {1} wait");
+    expect(t("wait", "$& {1}")).toBe("$& {1} waiting");
   });
 });
 
