@@ -3,7 +3,7 @@
 // Traditional Chinese is derived from simplified by the build (languages/traditional.ts), and a browser loads the texts of
 // one language. A row is two string literals; {0}, {1} are places for values.
 
-import { LANGUAGE } from "./language.ts";
+import { LANGUAGE, numeral } from "./language.ts";
 
 export const TABLE = {
   inbox: ["Inbox", "收件箱"],
@@ -80,6 +80,7 @@ export const TABLE = {
   loadingDiff: ["Loading the editor", "正在加载编辑器"],
   working: ["Working", "进行中"],
   waits: ["Waits for you", "等待您"],
+  toDo: ["To do", "待办"],
   done: ["Done", "完成"],
   failed: ["Failed", "失败"],
   canceled: ["Cancelled", "已取消"],
@@ -206,8 +207,8 @@ export const TABLE = {
   someone: ["somebody", "某人"],
   attached: ["Attached: {0}", "已连接:{0}"],
   nobodyAttached: [
-    "No agent is attached. In this folder start gemini or qwen (and run /ide enable there once), or claude --ide.",
-    "没有代理连接。请在此文件夹中启动 gemini 或 qwen(在其中执行一次 /ide enable),或 claude --ide。",
+    "No agent is attached. In this folder start `gemini` or `qwen` (and run `/ide enable` there once), or `claude --ide`.",
+    "没有代理连接。请在此文件夹中启动 `gemini` 或 `qwen`(在其中执行一次 `/ide enable`),或 `claude --ide`。",
   ],
   nextOne: ["Next", "下一个"],
   // servers and tools, settings
@@ -356,6 +357,7 @@ export const TABLE = {
   // files of a companion
   files: ["Files", "文件"],
   openFiles: ["Open", "已打开"],
+  fileLists: ["Lists of files", "文件列表"],
   allFiles: ["In the workspace", "工作区中"],
   searchFiles: ["Search files", "搜索文件"],
   noFileFound: [
@@ -369,8 +371,8 @@ export const TABLE = {
     "已连接的代理会看到您在此打开的文件以及您选中的内容。",
   ],
   noFilePage: [
-    "No companion shows its files here. In a folder, start isthmus companion --editor web.",
-    "没有在此显示文件的伴随程序。请在某个文件夹中运行 isthmus companion --editor web。",
+    "No companion shows its files here. In a folder, start `isthmus companion --editor web`.",
+    "没有在此显示文件的伴随程序。请在某个文件夹中运行 `isthmus companion --editor web`。",
   ],
   mention: ["Mention", "提及"],
   mentioned: ["Sent to the agent: {0}", "已发送给代理:{0}"],
@@ -661,15 +663,19 @@ export const COMMA = LANGUAGE === "en" ? ", " : "\uff0c";
 export const t = textsOf(TABLE);
 
 /**
- * Return the function that returns the texts of a table of words, with their places filled. In the page a table has one
- * text for each key, in the user's language (languages/plugin.ts).
+ * Return the function that returns the texts of a table of words, with their places filled: numbers as the language of the
+ * page writes them. In the page a table has one text for each key, in that language (languages/plugin.ts).
  */
 export function textsOf<Key extends string>(
   table: Readonly<Record<Key, readonly [english: string, simplified: string]>>,
 ) {
   const texts = table as unknown as Readonly<Record<Key, string>>;
   return (word: Key, ...values: (string | number)[]): string =>
-    texts[word].replace(/\{(\d)\}/g, (_, at: string) => String(values[Number(at)] ?? ""));
+    texts[word].replace(/\{(\d)\}/g, (_, at: string) => said(values[Number(at)] ?? ""));
+}
+
+function said(value: string | number): string {
+  return typeof value === "number" ? numeral(value) : value;
 }
 
 export function age(at: number, now: number): string {

@@ -50,6 +50,11 @@ describe("the texts of the page", () => {
     expect(TABLE.devices).toBe(expected);
   });
 
+  it("have numbers as the language of the page writes them, not the machine", async () => {
+    const { t } = await wordsFor("en", "de-DE");
+    expect(t("fetched", 1234567)).toBe("1,234,567 events fetched");
+  });
+
   it("take a value as it is, also one that looks like a place", async () => {
     const { t } = await wordsFor("en");
     fc.assert(

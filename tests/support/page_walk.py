@@ -79,17 +79,19 @@ _CONTROLS = r"""() => {
   return all.length;
 }"""
 _AT = r"""() => {
-  const at = document.activeElement;
+  let at = document.activeElement;
   if (!at || at === document.body) return '';
-  const style = getComputedStyle(at), ring = parseFloat(style.outlineWidth);
-  const within = at.closest(':has(> :focus-visible)');
-  const marked = style.outlineStyle !== 'none' && ring >= 2
-    || within && parseFloat(getComputedStyle(within).outlineWidth) >= 2 && getComputedStyle(within).outlineStyle !== 'none';
-  const isNew = window.walked.get(at) === false;
-  if (window.walked.has(at)) window.walked.set(at, true);
+  const host = at;
+  while (at.shadowRoot?.activeElement) at = at.shadowRoot.activeElement;
+  // The ring may be that of a field around the control.
+  const ringed = one => getComputedStyle(one).outlineStyle !== 'none' && parseFloat(getComputedStyle(one).outlineWidth) >= 2;
+  const around = [];
+  for (let one = at; one && around.length < 4; one = one.parentElement) around.push(one);
+  const marked = around.some(ringed);
+  window.walked.set(host, true);
   const box = at.getBoundingClientRect();
   const name = at.outerHTML.slice(0, 120);
-  return { isNew, name, isMarked: marked, isSeen: box.bottom > 0 && box.top < innerHeight && box.width > 0 };
+  return { name, isMarked: marked, isSeen: box.bottom > 0 && box.top < innerHeight && box.width > 0 };
 }"""
 
 
@@ -98,11 +100,15 @@ def keyboard_problems(page: Page) -> list[str]:
     page.evaluate("() => document.activeElement?.blur()")
     count: int = page.evaluate(_CONTROLS)
     found: list[str] = []
-    for _ in range(count + 10):
+    rounds = 0
+    for _ in range(2 * count + 20):
         page.keyboard.press("Tab")
         at: Any = page.evaluate(_AT)
-        if not at:
-            break
+        if not at:  # the page begins anew, as the walk began where the focus was
+            rounds += 1
+            if rounds == 2:
+                break
+            continue
         if not at["isMarked"]:
             found.append(f"no ring: {at['name']}")
         if not at["isSeen"]:
@@ -116,12 +122,12 @@ def keyboard_problems(page: Page) -> list[str]:
 
 _SMALL = r"""least => [...document.body.querySelectorAll('a[href], button, input, select, textarea, summary, [role=button]')]
   .filter(one => one.checkVisibility({ visibilityProperty: true }) && !one.closest('p, li p, .prose, .sr, [inert]'))
-  .map(one => [one.labels?.[0] ?? one, one])
-  .filter(([one]) => {
+  .map(one => /^(radio|checkbox)$/.test(one.type) ? one.labels?.[0] ?? one : one)
+  .filter(one => {
     const box = one.getBoundingClientRect();
     return box.width > 1 && (box.width < least - 0.5 || box.height < least - 0.5);
   })
-  .map(([one]) => {
+  .map(one => {
     const box = one.getBoundingClientRect();
     return `${Math.round(box.width)}x${Math.round(box.height)}: ${one.outerHTML.slice(0, 120)}`;
   })"""

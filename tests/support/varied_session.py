@@ -1,10 +1,11 @@
-"""A server whose pages show one of each: a session with all kinds of events, questions of each kind, and an MCP server."""
+"""A server whose pages show one of each: a session with each kind of event, and questions of each kind."""
 
 import json
 import sys
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from playwright.sync_api import Page, expect
 
@@ -41,7 +42,7 @@ QUESTIONS = [
     {"question": "What is it called?", "type": "text", "placeholder": "a name"},
     {"question": "Write over it?", "type": "yesno"},
 ]
-ASKED = {
+ASKED: dict[str, dict[str, Any]] = {
     "edit": {"name": "write_file", "arguments": {"file_path": "a.py", "content": "x = 2\n", "instruction": "Go on"}},
     "run": {"name": "run_shell_command", "arguments": {"command": "exit 3", "description": "Try"}},
     "form": {"name": "ask_user", "arguments": {"questions": QUESTIONS}},
@@ -75,8 +76,8 @@ def varied_task() -> Iterator[AgentEvent]:
     yield from _call("shell", "run_shell_command", {"command": "exit 3"}, ToolOutput(text="Output: no\nExit code: 3"))
     diff = FileDiff("a.py", "/w/a.py", "x = 2\ny = 3\n", "x = 1\ny = 3\n")
     yield from _call("edit", "replace", {"file_path": "/w/a.py", "instruction": "Go"}, ToolOutput(diff=diff))
-    failed = ToolCall("failed", ToolCallStatus.FAILED, "read_file", {"file_path": "/w/b.py"}, error=ErrorDetails("gone"))
-    yield ToolCallUpdate(failed)
+    path = {"file_path": "/w/b.py"}
+    yield ToolCallUpdate(ToolCall("failed", ToolCallStatus.FAILED, "read_file", path, error=ErrorDetails("gone")))
     yield TextContent("last", "The report is written.")
 
 

@@ -15,6 +15,7 @@ import { aboutLines, askerHead, fromLine } from "../parts/asker.ts";
 import { outcomeText } from "../parts/outcome.ts";
 import { isForPage } from "../keys.ts";
 import { PAGE } from "../place.ts";
+import { codeText } from "../parts/code-text.ts";
 
 /** Something that waits or waited: a question of a task, or a review or question of a companion. */
 interface Item {
@@ -282,7 +283,9 @@ export class InboxPage extends PageElement {
   #agents() {
     if (!this.reviews.isLoaded || (!this.reviews.agents.length && this.store.isLoaded)) return nothing;
     const names = this.reviews.agents.map((name) => visibleLine(name, 60)).join(", ");
-    return html`<p class="t3 sm" dir="auto">${names ? t("attached", names) : t("nobodyAttached")}</p>`;
+    return html`<p class="t3 sm" dir=${names ? "auto" : nothing}>
+      ${names ? t("attached", names) : codeText(t("nobodyAttached"))}
+    </p>`;
   }
 
   #review(item: Waiting, hasEnded: boolean, open: Item[]) {
