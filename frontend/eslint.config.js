@@ -18,6 +18,11 @@ export default defineConfig(
       "no-restricted-syntax": [
         "error",
         { selector: "MemberExpression[property.name=/^(inner|outer)HTML$/]", message: NEVER_HTML },
+        {
+          selector: "CallExpression[callee.property.name=/^toLocale/][arguments.length=0]",
+          message:
+            "expected numeral() of language.ts: a number, or a time, is written as the language of the page does",
+        },
         { selector: "Identifier[name=/^unsafe(HTML|SVG|MathML|Static)$/]", message: NEVER_HTML },
       ],
       "one-var": ["error", "never"],

@@ -5,6 +5,7 @@
 
 import { relative, resolve } from "node:path";
 import type { Plugin } from "vite";
+import { chineseMarks } from "./punctuation.ts";
 import { type Row, tableIn, tablesBelow } from "./tables.ts";
 import { toTraditional } from "./traditional.ts";
 
@@ -14,8 +15,8 @@ const NAME = /^virtual:languages\/texts-([\w-]+)$/;
 
 const COLUMNS: Readonly<Record<string, (row: Row) => string>> = {
   en: ([english]) => english,
-  "zh-Hans": ([, simplified]) => simplified,
-  "zh-Hant": ([, simplified]) => toTraditional(simplified),
+  "zh-Hans": ([, simplified]) => chineseMarks(simplified),
+  "zh-Hant": ([, simplified]) => toTraditional(chineseMarks(simplified)),
 };
 
 /** Texts in one language by the source of their table, then by their keys. */

@@ -61,7 +61,7 @@ export function stateMark(state: TaskState | "todo"): TemplateResult {
           : state === "canceled"
             ? (["done", t("canceled"), FAIL] as const)
             : state === "todo"
-              ? (["todo", "", TODO] as const)
+              ? (["todo", t("toDo"), TODO] as const)
               : (["run", t("working"), RING] as const);
   return html`<svg class="st st-${kind}" viewBox="0 0 14 14" role="img" aria-label=${label}>${shape}</svg>`;
 }

@@ -15,6 +15,11 @@ export function languageFor(tags: readonly string[]): Language {
 
 export const LANGUAGE = languageFor(navigator.languages ?? [navigator.language]);
 
+/** Return a number as it is written in the language of the page. */
+export function numeral(value: number): string {
+  return value.toLocaleString(LANGUAGE);
+}
+
 const LOAD: Readonly<Record<Language, () => Promise<{ default: Texts }>>> = {
   en: () => import("virtual:languages/texts-en"),
   "zh-Hans": () => import("virtual:languages/texts-zh-Hans"),

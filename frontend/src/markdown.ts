@@ -15,7 +15,8 @@ export function markdown(text: string): Shown[] {
   if (text.length > LONGEST || (text.length > LONGEST_LINE && isLongLine(text)))
     return [html`<p class="plain">${visible(text)}</p>`];
   try {
-    return blocks(lexer(visible(text), { gfm: true }));
+    const tokens = lexer(visible(text), { gfm: true });
+    return blocks(tokens, topOf(tokens));
   } catch {
     return [html`<p>${visible(text)}</p>`];
   }
@@ -42,18 +43,23 @@ export function markdownOf(item: object, text: string): Shown[] {
   return shown;
 }
 
-function blocks(tokens: Token[]): Shown[] {
-  return tokens.map(block);
+/** Return the depth of the first heading, which is one below the title of the page; deeper ones are below it. */
+function topOf(tokens: Token[]): number {
+  return (tokens.find((token) => token.type === "heading") as Tokens.Heading | undefined)?.depth ?? Infinity;
 }
 
-function block(token: Token): Shown {
+function blocks(tokens: Token[], top: number): Shown[] {
+  return tokens.map((token) => block(token, top));
+}
+
+function block(token: Token, top: number): Shown {
   switch (token.type) {
     case "space":
     case "def":
       return nothing;
     case "heading": {
       const heading = token as Tokens.Heading;
-      return heading.depth <= 2 ? html`<h3>${inline(heading.tokens)}</h3>` : html`<h4>${inline(heading.tokens)}</h4>`;
+      return heading.depth <= top ? html`<h2>${inline(heading.tokens)}</h2>` : html`<h3>${inline(heading.tokens)}</h3>`;
     }
     case "paragraph":
       return html`<p>${inline((token as Tokens.Paragraph).tokens)}</p>`;
@@ -65,7 +71,7 @@ function block(token: Token): Shown {
       </figure>`;
     }
     case "blockquote":
-      return html`<blockquote>${blocks((token as Tokens.Blockquote).tokens)}</blockquote>`;
+      return html`<blockquote>${blocks((token as Tokens.Blockquote).tokens, top)}</blockquote>`;
     case "hr":
       return html`<hr />`;
     case "list": {
@@ -73,7 +79,7 @@ function block(token: Token): Shown {
       const items = list.items.map(
         (item) =>
           html`<li>
-            ${item.task ? html`<span aria-hidden="true">${item.checked ? "\u2611" : "\u2610"}</span> ` : nothing}${blocks(item.tokens)}
+            ${item.task ? html`<span aria-hidden="true">${item.checked ? "\u2611" : "\u2610"}</span> ` : nothing}${blocks(item.tokens, top)}
           </li>`,
       );
       return list.ordered

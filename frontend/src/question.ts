@@ -4,7 +4,6 @@ import { diffOf } from "./diffs.ts";
 import type { FileDiff, ToolCall } from "./protocol.ts";
 import { exact, exactLine, visibleLine } from "./safe.ts";
 import { linesOf } from "./task-fold.ts";
-import { LANGUAGE } from "./language.ts";
 import { t } from "./words.ts";
 
 export interface Facts {
@@ -82,7 +81,7 @@ function found(call: ToolCall, workspace: string): Facts {
         verb: t("deleteFile"),
         object: path,
         wants,
-        touches: gone === 1 ? t("goneLine", path) : t("goneLines", path, gone.toLocaleString()),
+        touches: gone === 1 ? t("goneLine", path) : t("goneLines", path, gone),
         covers: t("thisFileOnly"),
       };
     }
@@ -126,7 +125,7 @@ function found(call: ToolCall, workspace: string): Facts {
 function askedFacts(call: ToolCall, wants: string): Facts | undefined {
   const about = call.input_parameters ?? {};
   if (call.tool_name === "sampling" && typeof about.server === "string") {
-    const tokens = typeof about.max_tokens === "number" ? about.max_tokens.toLocaleString(LANGUAGE) : "?";
+    const tokens = typeof about.max_tokens === "number" ? about.max_tokens : "?";
     const object = t("asksModel", exactLine(about.server, 80));
     return { verb: "", object, wants, touches: "", covers: t("once"), costs: t("upToTokens", tokens) };
   }

@@ -3,7 +3,7 @@
 // Traditional Chinese is derived from simplified by the build (languages/traditional.ts), and a browser loads the texts of
 // one language. A row is two string literals; {0}, {1} are places for values.
 
-import { LANGUAGE } from "./language.ts";
+import { LANGUAGE, numeral } from "./language.ts";
 
 export const TABLE = {
   inbox: ["Inbox", "收件箱"],
@@ -12,12 +12,12 @@ export const TABLE = {
   sessions: ["Sessions", "会话"],
   session: ["Session", "会话"],
   newSession: ["New session", "新会话"],
-  wait: ["{0} wait", "{0} 项等待"],
+  wait: ["{0} waiting", "{0} 项等待"],
   emptyInbox: ["Nothing waits for you.", "没有等待您处理的事项。"],
-  emptyInboxNext: ["Questions of your agents appear here as they come.", "代理提出的问题会显示在这里。"],
+  emptyInboxNext: ["Questions from your agents appear here.", "代理提出的问题会显示在这里。"],
   emptyHistory: ["No sessions yet.", "还没有会话。"],
   emptyHistoryNext: [
-    "A session that you begin here, in a terminal or elsewhere, is listed here.",
+    "Sessions that you start here, in a terminal or elsewhere appear here.",
     "您在这里、终端或其他地方开始的会话会列在这里。",
   ],
   chooseQuestion: ["Choose a question on the left.", "请在左侧选择一个问题。"],
@@ -64,8 +64,8 @@ export const TABLE = {
     "The editor for changes did not load. The change is shown in parts, with each of its changed lines.",
     "改动编辑器未能加载。此改动分段显示,包含每一处改动的行。",
   ],
-  alikeLines: ["{0} lines alike", "{0} 行相同"],
-  alikeCharacters: ["{0} characters alike", "{0} 个字符相同"],
+  alikeLines: ["{0} unchanged lines", "{0} 行未改动"],
+  alikeCharacters: ["{0} unchanged characters", "{0} 个字符未改动"],
   noNewline: ["No newline at the end of the file", "文件末尾没有换行符"],
   lineNumber: ["line {0}", "第 {0} 行"],
   addedLine: ["added", "新增"],
@@ -80,13 +80,14 @@ export const TABLE = {
   loadingDiff: ["Loading the editor", "正在加载编辑器"],
   working: ["Working", "进行中"],
   waits: ["Waits for you", "等待您"],
+  toDo: ["To do", "待办"],
   done: ["Done", "完成"],
   failed: ["Failed", "失败"],
   canceled: ["Cancelled", "已取消"],
   stop: ["Stop", "停止"],
-  promptHint: ["Say what is to be done", "说明要做什么"],
-  promptNext: ["Say what comes next", "接下来做什么"],
-  promptQueued: ["Say what comes next. It waits until this turn ends.", "接下来做什么。会在本轮结束后发送。"],
+  promptHint: ["Describe a task", "描述一个任务"],
+  promptNext: ["Message the agent", "给代理发消息"],
+  promptQueued: ["Message the agent. It is sent when this turn ends.", "给代理发消息,会在本轮结束后发送。"],
   send: ["Send", "发送"],
   queue: ["Queue", "排队"],
   queued: ["Queued", "已排队"],
@@ -107,42 +108,42 @@ export const TABLE = {
   connecting: ["Connecting", "连接中"],
   reconnecting: ["Connection lost. Next try in {0} s", "连接已断开,{0} 秒后重试"],
   offline: [
-    "No connection. What you see may be old; answers are off until it is back.",
-    "没有连接。内容可能不是最新;恢复之前不能回答。",
+    "No connection. What you see may be out of date, and you cannot answer until the connection is back.",
+    "没有连接。内容可能不是最新,恢复连接之前不能回答。",
   ],
   modelOffline: [
-    "No connection to the model. The agent goes on by itself when there is one.",
-    "连不上模型。恢复连接后代理会自动继续。",
+    "The model cannot be reached. The agent continues by itself once it can.",
+    "无法连接模型。恢复连接后代理会自动继续。",
   ],
   retryNow: ["Try now", "立即重试"],
   back: ["Back", "返回"],
-  pairTitle: ["Let this browser in", "允许此浏览器"],
+  pairTitle: ["Pair this browser", "配对此浏览器"],
   pairText: [
     "Open the link that `isthmus web` or `isthmus companion` prints, or type the code that another of your devices shows under Devices.",
     "请打开 `isthmus web` 或 `isthmus companion` 显示的链接,或输入您的另一台设备在“设备”中显示的配对码。",
   ],
   pairAgain: [
-    "This browser is not let in any more: its time is over, or it was removed.",
-    "此浏览器已不再被允许:已过期,或已被移除。",
+    "This browser is no longer paired: the pairing has expired, or the browser was removed.",
+    "此浏览器不再处于配对状态:配对已过期,或已被移除。",
   ],
   code: ["Code", "配对码"],
-  letIn: ["Let in", "允许"],
+  letIn: ["Pair", "配对"],
   pairing: ["Pairing", "配对中"],
   thisDevice: ["this browser", "此浏览器"],
   remove: ["Remove", "移除"],
   until: ["until {0}", "至 {0}"],
   lastUsed: ["used {0}", "使用于 {0}"],
-  pairedBy: ["let in by {0}", "由 {0} 配对"],
-  pairsOne: ["removed with {0} device that it let in", "移除时将一并移除其配对的 {0} 台设备"],
-  pairsMore: ["removed with {0} devices that it let in", "移除时将一并移除其配对的 {0} 台设备"],
+  pairedBy: ["paired by {0}", "由 {0} 配对"],
+  pairsOne: ["removing it also removes {0} device that it paired", "移除时将一并移除由它配对的 {0} 台设备"],
+  pairsMore: ["removing it also removes {0} devices that it paired", "移除时将一并移除由它配对的 {0} 台设备"],
   makeCode: ["Make a code for another browser", "为其他浏览器生成配对码"],
   codeFor: [
-    "Type this code there within {0} s. It lets one browser in, for 90 days.",
-    "请在 {0} 秒内在那里输入此配对码。它允许一个浏览器,有效 90 天。",
+    "Type this code there within {0} s. It pairs one browser, for 90 days.",
+    "请在 {0} 秒内在那里输入此配对码。它可以配对一个浏览器,有效 90 天。",
   ],
   addressThere: ["Open this address there:", "在那里打开此地址:"],
   onlyHere: [
-    "This server is reached from this machine alone. For other devices start `isthmus serve --ui` with TLS or behind a proxy; docs/how-to/workbench.md has the ways.",
+    "Only this machine can reach this server. For other devices, start `isthmus serve --ui` with TLS or behind a proxy: see docs/how-to/workbench.md.",
     "此服务器只能从本机访问。要从其他设备访问,请启动 `isthmus serve --ui` 时使用 TLS,或将其置于反向代理之后;参见 docs/how-to/workbench.md。",
   ],
   keys: ["Keys", "按键"],
@@ -150,7 +151,7 @@ export const TABLE = {
   close: ["Close", "关闭"],
   search: ["Search", "搜索"],
   more: ["Show more", "显示更多"],
-  noReach: ["The server was not reached. Try again.", "无法连接服务器,请重试。"],
+  noReach: ["The server cannot be reached. Try again.", "无法连接服务器,请重试。"],
   onlyWaiting: ["Earlier", "更早"],
   now: ["now", "刚刚"],
   seconds: ["{0} s", "{0} 秒"],
@@ -206,8 +207,8 @@ export const TABLE = {
   someone: ["somebody", "某人"],
   attached: ["Attached: {0}", "已连接:{0}"],
   nobodyAttached: [
-    "No agent is attached. In this folder start gemini or qwen (there once: /ide enable), or claude --ide.",
-    "没有代理连接。请在此文件夹中启动 gemini 或 qwen(在其中执行一次 /ide enable),或 claude --ide。",
+    "No agent is attached. In this folder start `gemini` or `qwen` (and run `/ide enable` there once), or `claude --ide`.",
+    "没有代理连接。请在此文件夹中启动 `gemini` 或 `qwen`(在其中执行一次 `/ide enable`),或 `claude --ide`。",
   ],
   nextOne: ["Next", "下一个"],
   // servers and tools, settings
@@ -229,9 +230,9 @@ export const TABLE = {
   serverConnected: ["connected", "已连接"],
   serverConnecting: ["connecting", "正在连接"],
   serverDisconnected: ["not connected", "未连接"],
-  serverLogin: ["needs a log-in", "需要登录"],
+  serverLogin: ["login required", "需要登录"],
   serverDisabled: ["switched off", "已停用"],
-  notRead: ["file not read", "文件无法读取"],
+  notRead: ["file cannot be read", "文件无法读取"],
   logIn: ["Log in", "登录"],
   refresh: ["Refresh", "刷新"],
   enable: ["Enable", "启用"],
@@ -243,22 +244,22 @@ export const TABLE = {
   settingsFiles: ["Files", "文件"],
   noSettingsFile: ["There is no settings file.", "没有设置文件。"],
   notes: ["Notes", "说明"],
-  inForce: ["In force", "生效的设置"],
+  inForce: ["Settings in effect", "生效的设置"],
   inForceText: [
-    "All other keys have their defaults; options of the command line count before the files. Settings are changed in their files.",
-    "其他键使用默认值;命令行选项优先于文件。请在文件中修改设置。",
+    "All other settings have their default values. Command-line options override the files. To change a setting, edit its file.",
+    "其他设置使用默认值。命令行选项优先于文件。要更改设置,请编辑其文件。",
   ],
   setting: ["Setting", "设置项"],
   value: ["Value", "值"],
   fromFile: ["From", "来源"],
   keyTools: ["servers and tools", "服务器与工具"],
   // installation and devices
-  newerPage: ["The server has a newer page. Load it", "服务器有更新的页面。加载"],
+  newerPage: ["A newer version of this page is available. Load it", "此页面有更新的版本。加载"],
   scan: [
     "Scan this with the other device's camera, or open the address there and type the code. One use, one minute.",
     "用另一台设备的相机扫描,或在那里打开地址并输入配对码。仅可使用一次,一分钟内有效。",
   ],
-  qrLabel: ["QR code of a link that lets one browser in", "可让一个浏览器进入的链接的二维码"],
+  qrLabel: ["QR code of a link that pairs one browser", "用于配对一个浏览器的链接的二维码"],
   notifications: ["Notifications", "通知"],
   notificationsText: [
     "A notification says which agent asks, in which session, and for what: a command and its folder, or the name of a file, never what is in it. A locked screen may show it. It goes through your browser's push service, encrypted for this browser.",
@@ -273,24 +274,24 @@ export const TABLE = {
   on: ["on", "开"],
   off: ["off", "关"],
   cannotNotify: [
-    "This browser has no notifications for this page. On an iPhone, install the page first.",
+    "This browser cannot show notifications for this page. On an iPhone, install the page first.",
     "此浏览器无法为此页面显示通知。在 iPhone 上请先安装此页面。",
   ],
   forbidden: [
-    "The browser forbids notifications of this page; its settings can allow them.",
-    "浏览器禁止此页面的通知;可在浏览器设置中允许。",
+    "The browser blocks notifications for this page. Allow them in its settings.",
+    "浏览器阻止了此页面的通知,请在浏览器设置中允许。",
   ],
   noPushService: ["The browser gave no address for notifications:", "浏览器未提供通知地址:"],
-  asProgram: ["As a program", "作为应用"],
+  asProgram: ["App", "应用"],
   install: ["Install", "安装"],
   installed: ["This page is installed.", "此页面已安装。"],
-  installHow: ["Your browser's menu can install this page.", "可在浏览器菜单中安装此页面。"],
+  installHow: ["You can install this page from the menu of your browser.", "可在浏览器菜单中安装此页面。"],
   notSecure: [
-    "Installing and notifications are off: browsers allow them only over https or on the server's own machine. Everything else works. `isthmus serve --ui` with TLS or behind a proxy turns them on.",
+    "The page cannot be installed and has no notifications: browsers allow both only over https or on the machine of the server. Everything else works. To enable them, run `isthmus serve --ui` with TLS or behind a proxy.",
     "安装和通知已关闭:浏览器只在 https 或服务器本机上允许它们。其他功能均可使用。运行 `isthmus serve --ui` 时使用 TLS 或置于反向代理之后即可启用。",
   ],
   // quality of the session page
-  begunBy: ["Begun by", "由此任务启动"],
+  begunBy: ["Started by", "由此会话启动"],
   model: ["Model", "模型"],
   context: ["Conversation", "对话"],
   cost: ["Cost of the conversation", "对话费用"],
@@ -308,19 +309,19 @@ export const TABLE = {
   fetching: ["Fetching", "正在获取"],
   toEnd: ["Go to the end", "转到末尾"],
   rejectTelling: ["Reject\u2026", "拒绝并说明\u2026"],
-  rejectWith: ["Reject with this", "附此说明拒绝"],
+  rejectWith: ["Reject with this reason", "附此说明拒绝"],
   reasonHint: ["Why not, or what to do instead", "为什么不行,或者应该怎么做"],
   reasonAll: [
-    "All open questions of this turn are rejected, and the agent goes on with your words.",
-    "本轮所有未回答的问题都会被拒绝,代理会按您的话继续。",
+    "All open questions of this turn are rejected, and the agent continues with your text.",
+    "本轮所有未回答的问题都会被拒绝,代理会按您写的内容继续。",
   ],
   keyTell: ["reject and say why", "拒绝并说明"],
-  waitsHere: ["Sent when this turn has ended, also with this page closed", "本轮结束后发送,关闭此页面也会发送"],
+  waitsHere: ["Sent when this turn has ended, even if this page is closed", "本轮结束后发送,关闭此页面也会发送"],
   notSentBecause: ["Not sent: {0}", "未发送:{0}"],
   sendFirst: ["Send first", "优先发送"],
   waitsForYou: [
-    "The turn did not end well. Send it all the same, or remove it.",
-    "本轮未正常结束。仍可发送,或将其移除。",
+    "The turn failed or was cancelled. Send the message anyway, or remove it.",
+    "本轮失败或已取消。仍可发送此消息,或将其移除。",
   ],
   edit: ["Edit", "编辑"],
   save: ["Save", "保存"],
@@ -337,15 +338,15 @@ export const TABLE = {
   searching: ["Searching: {0} sessions so far", "正在搜索:已查 {0} 个会话"],
   foundAll: ["{0} found in all {1} sessions", "在全部 {1} 个会话中找到 {0} 个"],
   foundSome: ["{0} found in the {1} newest sessions", "在最近 {1} 个会话中找到 {0} 个"],
-  searchOn: ["Search on", "继续搜索"],
+  searchOn: ["Keep searching", "继续搜索"],
   noneFound: [
     "No session has all these words in its title, its prompts or its folder.",
     "没有会话在标题、提示或文件夹中包含所有这些词。",
   ],
-  noneArchived: ["No session is in the archive.", "归档中没有会话。"],
+  noneArchived: ["No session is archived.", "没有已归档的会话。"],
   archive: ["Archive", "归档"],
-  unarchive: ["Take out of the archive", "移出归档"],
-  isArchived: ["This session is in the archive.", "此会话已归档。"],
+  unarchive: ["Unarchive", "移出归档"],
+  isArchived: ["This session is archived.", "此会话已归档。"],
   rename: ["Rename", "重命名"],
   sessionName: ["Name of the session", "会话名称"],
   givenTitle: ["Empty for: {0}", "留空则为:{0}"],
@@ -356,15 +357,16 @@ export const TABLE = {
   findLoading: ["Reading earlier turns", "正在读取较早的轮次"],
   findNext: ["Next", "下一处"],
   findBefore: ["Previous", "上一处"],
-  noSession: ["There is no such session. It was removed, or it is not yours.", "没有此会话:已被移除,或不属于您。"],
+  noSession: ["This session does not exist: it was removed, or it is not yours.", "此会话不存在:已被移除,或不属于您。"],
   earlierTurns: ["Earlier turns are loading", "正在加载较早的轮次"],
   // files of a companion
   files: ["Files", "文件"],
   openFiles: ["Open", "已打开"],
+  fileLists: ["Lists of files", "文件列表"],
   allFiles: ["In the workspace", "工作区中"],
   searchFiles: ["Search files", "搜索文件"],
   noFileFound: [
-    "No file fits. Files that are hidden from agents or ignored by git are not listed.",
+    "No file matches. Files that are hidden from agents or ignored by git are not listed.",
     "没有匹配的文件。对代理隐藏或被 git 忽略的文件不会列出。",
   ],
   moreFiles: ["There are more. Type more of the path.", "还有更多。请输入路径的更多部分。"],
@@ -374,8 +376,8 @@ export const TABLE = {
     "已连接的代理会看到您在此打开的文件以及您选中的内容。",
   ],
   noFilePage: [
-    "No companion shows its files here. In a folder start isthmus companion --editor web.",
-    "没有在此显示文件的伴随程序。请在某个文件夹中运行 isthmus companion --editor web。",
+    "No companion shows its files here. In a folder, start `isthmus companion --editor web`.",
+    "没有在此显示文件的伴随程序。请在某个文件夹中运行 `isthmus companion --editor web`。",
   ],
   mention: ["Mention", "提及"],
   mentioned: ["Sent to the agent: {0}", "已发送给代理:{0}"],
@@ -420,7 +422,7 @@ export const TABLE = {
   cancel: ["Cancel", "取消"],
   keyRewind: ["rewind to before the edits of that message", "回退到该消息的编辑之前"],
   keyBranch: ["branch after that message", "在该消息之后分支"],
-  tookTooLong: ["The server took too long. Look at the history.", "服务器用时过长,请查看历史。"],
+  tookTooLong: ["The server took too long to answer. Check the history.", "服务器用时过长,请查看历史。"],
   tokensUsed: ["Used by the last turn", "最近一轮用量"],
   tokensIn: ["{0} tokens of input", "输入 {0} 个词元"],
   tokensInCached: ["{0} tokens of input, {1} of them cached", "输入 {0} 个词元,其中 {1} 个来自缓存"],
@@ -429,7 +431,10 @@ export const TABLE = {
   sessionDiff: ["Changes of the session", "会话的全部改动"],
   sessionDiffShort: ["Changes", "改动"],
   comparing: ["Comparing the files with what they were before the session", "正在将文件与会话之前的内容比较"],
-  diffWhenDone: ["The session works. Its changes can be compared when it rests.", "会话正在进行,结束后才能比较改动。"],
+  diffWhenDone: [
+    "The session is working. Its changes can be compared when the turn has ended.",
+    "会话正在进行,本轮结束后才能比较改动。",
+  ],
   asOf: ["as of {0}", "截至 {0}"],
   newOne: ["new", "新建"],
   effort: ["Thinking", "思考程度"],
@@ -441,16 +446,16 @@ export const TABLE = {
   effortXhigh: ["Thinking: extra high", "思考:很高"],
   effortMax: ["Thinking: maximum", "思考:最高"],
   modelSearch: ["Search, or type any model", "搜索,或输入任意模型"],
-  modelNow: ["in force", "当前"],
+  modelNow: ["current", "当前"],
   modelAsking: ["Asking the providers", "正在询问提供方"],
   keyModel: ["choose the model", "选择模型"],
   keyDiff: ["all changes of the session", "会话的全部改动"],
-  reasonTo: ["{0} gets your words as the reason of the rejection.", "{0} 会收到您的话,作为拒绝的理由。"],
+  reasonTo: ["{0} receives your text as the reason for the rejection.", "{0} 会收到您写的内容,作为拒绝的理由。"],
   reasonNot: [
-    "The protocol of {0} carries no words: copy them, and paste them into its terminal.",
-    "{0} 的协议不传递文字:请复制后粘贴到它的终端。",
+    "The protocol of {0} cannot carry a reason. Copy your text, and paste it into the terminal of the agent.",
+    "{0} 的协议不能传递理由。请复制您写的内容,粘贴到代理的终端。",
   ],
-  copy: ["Copy the words", "复制文字"],
+  copy: ["Copy the text", "复制内容"],
   copied: ["Copied", "已复制"],
   hunks: ["{0} hunks", "{0} 处改动"],
   hunkOf: ["Hunk {0} of {1}", "第 {0} 处改动,共 {1} 处"],
@@ -502,7 +507,7 @@ export const TABLE = {
   asItIsNow: ["As it is", "现在的内容"],
   asWritten: ["As it will be written", "将要写入的内容"],
   imageOf: ["{0} image, {1}.", "{0} 图像,{1}。"],
-  binaryOf: ["Not a text, {0}.", "不是文本,{0}。"],
+  binaryOf: ["Not text, {0}.", "不是文本,{0}。"],
   unread: ["It cannot be read, or is too large.", "无法读取或过大。"],
   notShownHere: ["It is not shown.", "不予显示。"],
   textInstead: ["A text of {0} characters replaces it. It is below.", "将被 {0} 个字符的文本取代,内容见下。"],
@@ -536,7 +541,7 @@ export const TABLE = {
   sinceLooked: ["Since you last looked", "自您上次查看以来"],
   toNow: ["{0} to now", "{0} 至今"],
   lookedAt: [
-    "You last looked at {0}. Since then it was written without asking.",
+    "You last looked at {0}. Since then, files were written without asking.",
     "您上次查看是在 {0}。此后的写入未经询问。",
   ],
   oneTurn: ["1 turn", "1 轮"],
@@ -586,7 +591,7 @@ export const TABLE = {
   ],
   cannotUndo: ["cannot be undone here: {0}", "无法在此撤销:{0}"],
   modeChanged: ["permissions {0}, before {1}", "权限 {0},之前 {1}"],
-  notTextChanged: ["Not a text. It can be kept or undone as a whole.", "不是文本,只能整体保留或撤销。"],
+  notTextChanged: ["Not text. It can be kept or undone as a whole.", "不是文本,只能整体保留或撤销。"],
   markChanged: ["byte order mark or encoding changed", "字节顺序标记或编码已更改"],
   linesWentBack: ["Added lines that go: {0}", "移除的新增行:{0}"],
   moreLines: ["Show {0} more lines", "再显示 {0} 行"],
@@ -595,7 +600,7 @@ export const TABLE = {
   onlyMarked: ["Only these {0}", "仅处理这 {0} 处"],
   markedCount: ["To undo: {0}, to keep: {1}", "将撤销 {0} 处,保留 {1} 处"],
   undoCanBack: [
-    "An undo can be taken back. What commands did stays: undo does not take this back.",
+    "You can take an undo back. The effects of commands stay: undo does not take this back.",
     "撤销可以收回。命令所做的保持不变:撤销无法收回此操作。",
   ],
   undone: ["Undone", "已撤销"],
@@ -663,15 +668,19 @@ export const COMMA = LANGUAGE === "en" ? ", " : "\uff0c";
 export const t = textsOf(TABLE);
 
 /**
- * Return the function that returns the texts of a table of words, with their places filled. In the page a table has one
- * text for each key, in the user's language (languages/plugin.ts).
+ * Return the function that returns the texts of a table of words, with their places filled: numbers as the language of the
+ * page writes them. In the page a table has one text for each key, in that language (languages/plugin.ts).
  */
 export function textsOf<Key extends string>(
   table: Readonly<Record<Key, readonly [english: string, simplified: string]>>,
 ) {
   const texts = table as unknown as Readonly<Record<Key, string>>;
   return (word: Key, ...values: (string | number)[]): string =>
-    texts[word].replace(/\{(\d)\}/g, (_, at: string) => String(values[Number(at)] ?? ""));
+    texts[word].replace(/\{(\d)\}/g, (_, at: string) => said(values[Number(at)] ?? ""));
+}
+
+function said(value: string | number): string {
+  return typeof value === "number" ? numeral(value) : value;
 }
 
 export function age(at: number, now: number): string {

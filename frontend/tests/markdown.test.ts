@@ -12,7 +12,7 @@ function drawn(text: string): HTMLElement {
 }
 
 const ELEMENTS = new Set(
-  "P H3 H4 FIGURE FIGCAPTION PRE CODE BLOCKQUOTE HR UL OL LI SPAN DIV TABLE THEAD TBODY TR TH TD STRONG EM S BR A".split(
+  "P H2 H3 FIGURE FIGCAPTION PRE CODE BLOCKQUOTE HR UL OL LI SPAN DIV TABLE THEAD TBODY TR TH TD STRONG EM S BR A".split(
     " ",
   ),
 );
@@ -105,7 +105,10 @@ describe("Markdown of an agent", () => {
   });
 
   it("draws lists, tasks, tables and headings below those of the page", () => {
-    expect(drawn("# a").querySelector("h3")?.textContent).toBe("a");
+    const levels = (text: string): string[] =>
+      [...drawn(text).querySelectorAll("h1,h2,h3,h4")].map((one) => one.tagName);
+    expect(levels("# a\n\n### b\n\n## c")).toEqual(["H2", "H3", "H3"]);
+    expect(levels("### a\n\n# b\n\n> #### c")).toEqual(["H2", "H2", "H3"]);
     expect(drawn("3. a\n4. b").querySelector("ol")?.getAttribute("start")).toBe("3");
     expect(drawn("- [x] a\n- [ ] b").textContent?.replace(/\s+/g, " ").trim()).toBe("\u2611 a \u2610 b");
     expect(

@@ -50,14 +50,19 @@ describe("the texts of the page", () => {
     expect(TABLE.devices).toBe(expected);
   });
 
+  it("have numbers as the language of the page writes them, not the machine", async () => {
+    const { t } = await wordsFor("en", "de-DE");
+    expect(t("fetched", 1234567)).toBe("1,234,567 events fetched");
+  });
+
   it("take a value as it is, also one that looks like a place", async () => {
     const { t } = await wordsFor("en");
     fc.assert(
       fc.property(fc.string(), (value) => {
-        expect(t("wait", value)).toBe(`${value} wait`);
+        expect(t("wait", value)).toBe(`${value} waiting`);
       }),
     );
-    expect(t("wait", "$& {1}")).toBe("$& {1} wait");
+    expect(t("wait", "$& {1}")).toBe("$& {1} waiting");
   });
 });
 

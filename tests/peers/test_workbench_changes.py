@@ -273,7 +273,7 @@ def test_a_change_in_a_line_of_any_length_is_marked_and_the_rest_is_said(page: P
         assert any("THE CHANGE" in mark for mark in found["marks"]), length
         assert found["left"] is None
         if found["isLong"]:
-            assert any("characters alike" in note for note in found["notes"])
+            assert any("unchanged characters" in note for note in found["notes"])
 
 
 @pytest.mark.parametrize(
@@ -335,8 +335,8 @@ def test_a_changed_line_has_marked_words_signs_and_both_numbers(page: Page, colo
     assert "repeating-linear-gradient" in found["bar"]  # not by its colour alone, nor without colours
     assert found["said"] == "added "
     assert found["old"][-3:] == ["19", "20", "22"]  # the changed line has its number beside its text
-    assert found["hidden"] == ["17 lines alike"]
-    unfold = page.get_by_role("button", name="17 lines alike")
+    assert found["hidden"] == ["17 unchanged lines"]
+    unfold = page.get_by_role("button", name="17 unchanged lines")
     unfold.focus()
     page.keyboard.press("Enter")
     expect(page.locator("isthmus-diff .cm-line")).to_have_count(22)
@@ -451,7 +451,7 @@ def test_without_the_editor_of_changes_the_change_is_shown_all_the_same(page: Pa
     ask(page, served, f"replace in {changed}")
     expect(page.get_by_text("The editor for changes did not load.")).to_be_visible()
     expect(page.locator("isthmus-diff .row.added")).to_contain_text("another needle")
-    expect(page.locator("isthmus-diff .fold")).to_have_text("597 lines alike")
+    expect(page.locator("isthmus-diff .fold")).to_have_text("597 unchanged lines")
     until_answers_count(page)
     answer_by(page, "y")
     expect(page.locator(".item.done")).to_have_count(1)

@@ -206,10 +206,10 @@ def test_a_fault_stands_under_its_field_and_nothing_is_sent_before(page: Page, s
     expect(form(page).locator(".fq-fault")).to_have_count(0)
     page.get_by_label("Note").focus()
     fault = form(page).locator(".fq-fault")
-    expect(fault).to_have_text("Not an e-mail address yet.")
+    expect(fault).to_have_text("This is not an e-mail address.")
     assert field.get_attribute("aria-describedby") == fault.get_attribute("id")
     expect(field).to_have_attribute("aria-invalid", "true")
-    expect(form(page).locator(".form-count")).to_contain_text("fields to mend")
+    expect(form(page).locator(".form-count")).to_contain_text("fields to correct")
     # Enter that ends a composed text, and the same key of engines that have ended it before.
     page.get_by_label("Note").fill("x")
     for more in ({"isComposing": True}, {"keyCode": 229}):

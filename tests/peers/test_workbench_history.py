@@ -76,7 +76,7 @@ def test_a_search_stops_when_enough_is_found_and_goes_on_when_told(page: Page) -
     page.keyboard.press("/")
     page.keyboard.insert_text("more to do")  # at once, so that no search for its beginning is asked to go on
     expect(page.locator(".progress")).to_have_text("50 found in the 51 newest sessions")
-    page.get_by_role("button", name="Search on").click()
+    page.get_by_role("button", name="Keep searching").click()
     expect(rows).to_have_count(100)
     page.get_by_role("combobox").select_option("failed")
     expect(page.locator(".progress")).to_have_text(f"0 found in all {SESSIONS} sessions")
@@ -129,7 +129,7 @@ def test_a_new_name_and_the_archive_are_seen_by_other_pages_at_once(
     expect(row).to_have_count(0)
     other.get_by_role("combobox").select_option("archived")
     expect(row).to_have_count(1)
-    row.get_by_role("button", name="Take out of the archive").click()
+    row.get_by_role("button", name="Unarchive").click()
     expect(page.locator("isthmus-task .banner")).to_have_count(0)
     expect(page.locator("nav")).to_contain_text("Ferries")
     other.close()

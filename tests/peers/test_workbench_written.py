@@ -301,7 +301,7 @@ async def test_what_is_no_plain_change_of_lines_is_said(written: WrittenPage) ->
     await expect(file("gone.txt").locator(".note")).to_have_text("deleted; undo brings it back")
     await expect(file("other.txt").locator(".note")).to_contain_text("renamed from")
     await expect(file("tool")).to_contain_text("permissions 755, before 644")
-    await expect(file("logo.png")).to_contain_text("Not a text. It can be kept or undone as a whole.")
+    await expect(file("logo.png")).to_contain_text("Not text. It can be kept or undone as a whole.")
     await expect(file("long.py").locator(".l.a")).to_have_count(400)
     await expect(file("long.py").locator(".l.a").first).to_contain_text("\\u{202e}")
     await file("long.py").get_by_role("button", name="Show 600 more lines").click()

@@ -221,7 +221,9 @@ async def chromium_beside() -> AsyncGenerator[AsyncBrowser]:
 
 def check_page() -> None:
     """Fail if the built page is missing or older than its sources: tests of it would only run out of time."""
-    sources = [path for place in ("*.*", "src/**/*", "public/**/*", "languages/*") for path in (ROOT / "frontend").glob(place)]
+    sources = [
+        path for place in ("*.*", "src/**/*", "public/**/*", "languages/*") for path in (ROOT / "frontend").glob(place)
+    ]
     built = ROOT / "src" / "isthmus" / "web" / "ui" / "index.html"
     newest = max(path.stat().st_mtime for path in sources if path.is_file())
     assert built.exists(), "the page of the workbench is not built; run: make frontend"

@@ -18,9 +18,7 @@ export function connectionBanner(session: SessionStream, now: number) {
   if (stream.is !== "failed" && session.fold.isOffline)
     return html`<div class="banner" role="status">${t("modelOffline")}</div>`;
   if (stream.is === "failed") return html`<div class="banner" role="alert">${visibleLine(stream.reason, 300)}</div>`;
-  return fetched
-    ? html`<div class="banner back" role="status">${t("fetched", fetched.toLocaleString())}</div>`
-    : nothing;
+  return fetched ? html`<div class="banner back" role="status">${t("fetched", fetched)}</div>` : nothing;
 }
 
 export function archivedBanner(restore: () => void) {

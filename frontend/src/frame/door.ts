@@ -4,6 +4,7 @@ import { html, nothing } from "lit";
 import { MARK } from "../icons.ts";
 import { t } from "../words.ts";
 import type { Access } from "./access.ts";
+import { codeText } from "../parts/code-text.ts";
 
 export function door(access: Access) {
   if (!access.isRefused)
@@ -19,7 +20,7 @@ export function door(access: Access) {
     >
       <p class="brand">${MARK}Isthmus</p>
       <h1>${t("pairTitle")}</h1>
-      <p class="t2">${t("pairText")}</p>
+      <p class="t2">${codeText(t("pairText"))}</p>
       ${access.problem ? html`<p class="problem" role="alert">${access.problem}</p>` : nothing}
       <label
         >${t("code")}

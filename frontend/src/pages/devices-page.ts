@@ -10,6 +10,7 @@ import { PageElement } from "../parts/base.ts";
 import { qrCode } from "../parts/qr-code.ts";
 import "../parts/notify-switch.ts";
 import { PAGE } from "../place.ts";
+import { codeText } from "../parts/code-text.ts";
 
 interface Device {
   id: string;
@@ -77,7 +78,7 @@ export class DevicesPage extends PageElement {
             left > 0 && this.link && !isHere(this.link)
               ? html`<p class="t2">${t("addressThere")} <code class="q">${this.link.split("#")[0]}</code></p>`
               : isLocal
-                ? html`<p class="t2">${t("onlyHere")}</p>`
+                ? html`<p class="t2">${codeText(t("onlyHere"))}</p>`
                 : html`<p class="t2">${t("addressThere")} <code class="q">${location.origin}${PAGE}</code></p>`
           }
           ${
@@ -97,7 +98,7 @@ export class DevicesPage extends PageElement {
           <h2>${t("asProgram")}</h2>
           ${
             !isSecure
-              ? html`<p class="t2" data-part="not-secure">${t("notSecure")}</p>`
+              ? html`<p class="t2" data-part="not-secure">${codeText(t("notSecure"))}</p>`
               : isInstalled()
                 ? html`<p class="t2">${t("installed")}</p>`
                 : canInstall()

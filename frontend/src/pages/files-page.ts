@@ -12,6 +12,7 @@ import type { FileElement } from "../parts/file-viewer.ts";
 import "../parts/file-viewer.ts";
 import "../styles/files.css";
 import { isComposing, isForPage } from "../keys.ts";
+import { codeText } from "../parts/code-text.ts";
 
 /** Time in ms for which a selection rests before it is sent. */
 const PAUSE_MS = 120;
@@ -221,7 +222,7 @@ export class FilesPage extends PageElement {
     const first = search.words.trim() ? [] : [...open];
     const others = search.found.filter((file) => !first.includes(file.path));
     return html`<main class="contents">
-      <section class="pane inbox ${this.isOpen ? "behind" : ""}" aria-label=${t("files")}>
+      <section class="pane inbox ${this.isOpen ? "behind" : ""}" aria-label=${t("fileLists")}>
         <div class="head">
           <h1>${t("files")}</h1>
           ${
@@ -258,7 +259,9 @@ export class FilesPage extends PageElement {
                   ${search.isDone && !search.found.length ? html`<li class="empty"><p class="t3">${t("noFileFound")}</p></li>` : nothing}
                   ${search.hasMore ? html`<li class="empty"><p class="t3">${t("moreFiles")}</p></li>` : nothing}
                 </ul>`
-            : html`<div class="empty"><p>${this.reviews.isLoaded ? t("noFilePage") : t("connecting")}</p></div>`
+            : html`<div class="empty">
+                <p>${this.reviews.isLoaded ? codeText(t("noFilePage")) : t("connecting")}</p>
+              </div>`
         }
       </section>
       <section
@@ -305,7 +308,7 @@ export class FilesPage extends PageElement {
 
   #file(shown: ShownFile) {
     const name = this.#name(shown.path);
-    const size = shown.size.toLocaleString();
+    const { size } = shown;
     const lines = this.confirmed ? linesOf(this.confirmed) : null;
     const where =
       !this.confirmed || shown.text === null

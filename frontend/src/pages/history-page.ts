@@ -142,7 +142,7 @@ export class HistoryPage extends PageElement {
     const hits = this.#hits;
     const live = new Map(this.list.sessions.map((session) => [session.contextId, session]));
     const { searched, isRunning, isDone } = search;
-    const [found = "", looked = ""] = [hits.length, searched].map((count) => count.toLocaleString());
+    const [found, looked] = [hits.length, searched];
     const said = isRunning
       ? searched
         ? t("searching", looked)
@@ -167,7 +167,7 @@ export class HistoryPage extends PageElement {
           ><span class="cut" dir="auto">${visibleLine(title, 200) || contextId}</span
           >${prompt ? html`<span class="t3 xs cut" dir="auto">${visibleLine(prompt, 200)}</span>` : nothing}</span
         >
-        <span class="t3 xs num wide-only">${turns === 1 ? t("oneTurn") : t("countTurns", turns.toLocaleString())}</span>
+        <span class="t3 xs num wide-only">${turns === 1 ? t("oneTurn") : t("countTurns", turns)}</span>
         <span class="t3 xs cut wide-only where" dir="auto">${visible(session.workspace)}</span>
         <time class="t3 xs num">${age(session.changed * 1000, this.now)}</time></a
       >

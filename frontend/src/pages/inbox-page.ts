@@ -19,6 +19,7 @@ import { askedCard } from "../parts/asked-card.ts";
 import { askerHead } from "../parts/asker.ts";
 import { isForPage } from "../keys.ts";
 import { PAGE } from "../place.ts";
+import { codeText } from "../parts/code-text.ts";
 
 /** Return the agent or session that wants to edit a file; empty if it wants something else. */
 function sourceOf(item: Item | undefined): string {
@@ -330,7 +331,9 @@ export class InboxPage extends PageElement {
   #agents() {
     if (!this.reviews.isLoaded || (!this.reviews.agents.length && this.store.isLoaded)) return nothing;
     const names = this.reviews.agents.map((name) => visibleLine(name, 60)).join(", ");
-    return html`<p class="t3 sm" dir="auto">${names ? t("attached", names) : t("nobodyAttached")}</p>`;
+    return html`<p class="t3 sm" dir=${names ? "auto" : nothing}>
+      ${names ? t("attached", names) : codeText(t("nobodyAttached"))}
+    </p>`;
   }
 
   #review(item: Waiting, hasEnded: boolean, open: Item[]) {

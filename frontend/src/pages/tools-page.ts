@@ -7,6 +7,7 @@ import { ApiError, type Session, api } from "../session.ts";
 import { type Word, t } from "../words.ts";
 import { PageElement, go } from "../parts/base.ts";
 import { PAGE } from "../place.ts";
+import { codeText } from "../parts/code-text.ts";
 
 interface Named {
   name: string;
@@ -108,7 +109,7 @@ export class ToolsPage extends PageElement {
           ? html`<ul class="rows">
               ${servers.map((server) => this.#server(server, manages))}
             </ul>`
-          : html`<p class="t2">${t("noServers")}</p>`
+          : html`<p class="t2">${codeText(t("noServers"))}</p>`
       }
     </section>`;
   }
@@ -142,7 +143,7 @@ export class ToolsPage extends PageElement {
               >`
         }
       </div>
-      ${server.problem ? html`<p class="problem">${server.problem.split("\n").map((line) => html`${visible(line)}<br />`)}</p>` : nothing}
+      ${server.problem ? html`<p class="problem" dir="auto">${server.problem.split("\n").map((line) => html`${visible(line)}<br />`)}</p>` : nothing}
       ${server.description ? html`<p class="t2" dir="auto">${visibleLine(server.description)}</p>` : nothing}
       ${server.summary.map((line) => html`<p class="t3 sm" dir="auto">${visibleLine(line)}</p>`)}
       ${

@@ -149,8 +149,7 @@ export class AllFiles extends AnswerCard {
       <section class="pane rail-files" aria-label=${t("filesList")}>
         <h2 tabindex="-1" dir="auto">${title}</h2>
         <p class="row sect num">
-          <span>${t("fileCount", this.files.length.toLocaleString())}</span
-          ><span class="right">${shownCounts(this.#sum())}</span>
+          <span>${t("fileCount", this.files.length)}</span><span class="right">${shownCounts(this.#sum())}</span>
         </p>
         <ul class="scroll">
           ${this.files.map((file) => this.#row(file))}

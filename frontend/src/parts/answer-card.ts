@@ -213,7 +213,7 @@ export abstract class AnswerCard extends PageElement {
     const unseen = this.unseen;
     return unseen
       ? html`<p class="hint" role="status" id="unseen">
-          ${unseen.all > 1 ? t("hunksSeen", unseen.seen.toLocaleString(), unseen.all.toLocaleString()) : t("partUnseen")}
+          ${unseen.all > 1 ? t("hunksSeen", unseen.seen, unseen.all) : t("partUnseen")}
         </p>`
       : nothing;
   }

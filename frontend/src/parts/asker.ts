@@ -66,7 +66,7 @@ export function askerHead(question: Question, sessions: SessionList, agent: stri
   return html`${badge(server, agent)}
     <span class="asker sm md cut" dir="auto">${server || agent}</span>
     <span class="sm t3 wide-only">${t(server ? "anMcpServerIn" : "inSession")}</span>
-    <a class="sm cut" href=${sessionPath(contextId, id)} dir="auto">${session || t("sessions")}</a>
+    <a class="sm cut target" href=${sessionPath(contextId, id)} dir="auto">${session || t("sessions")}</a>
     ${isOpen ? html`<span class="pill acc">${stateMark("input-required")}${waits === t("now") ? t("waitsSince") : t("waitsFor", waits)}</span>` : nothing}
     ${form ? phoneHead(form, session, agent, waits) : nothing}`;
 }

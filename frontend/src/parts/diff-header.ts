@@ -16,7 +16,7 @@ export function shownFile(path: string) {
 export function diffHeader(path: string, counts: unknown, hunks: number, tools: unknown) {
   return html`<div class="dhead">
     ${icon("file")}${shownFile(path)} ${counts}
-    ${hunks > 1 ? html`<span class="xs t3 num hunks">${t("hunks", hunks.toLocaleString())}</span>` : nothing}
+    ${hunks > 1 ? html`<span class="xs t3 num hunks">${t("hunks", hunks)}</span>` : nothing}
     <span class="right row">${tools}</span>
   </div>`;
 }

@@ -1,6 +1,7 @@
 import { html, nothing } from "lit";
 import { customElement, property, state } from "lit/decorators.js";
 import type { Before } from "../reviews.ts";
+import { numeral } from "../language.ts";
 import { t } from "../words.ts";
 import { PageElement } from "./base.ts";
 
@@ -38,7 +39,7 @@ export class FileBefore extends PageElement {
 
   override render() {
     const { bytes, type } = this.was;
-    const size = bytes === null ? "" : `${bytes.toLocaleString()} B`;
+    const size = bytes === null ? "" : `${numeral(bytes)} B`;
     const what =
       type && KINDS.includes(type)
         ? t("imageOf", type.slice(6).toUpperCase(), size)
@@ -63,7 +64,7 @@ export class FileBefore extends PageElement {
       </figure>
       <figure>
         <figcaption>${t("asWritten")}</figcaption>
-        <p>${t("textInstead", this.characters.toLocaleString())}</p>
+        <p>${t("textInstead", this.characters)}</p>
       </figure>
     </div>`;
   }

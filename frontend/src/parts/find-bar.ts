@@ -37,7 +37,7 @@ export class FindBar extends PageElement {
     const said = !hasWords
       ? ""
       : this.count
-        ? t("findAt", this.place.toLocaleString(), this.count.toLocaleString())
+        ? t("findAt", this.place, this.count)
         : this.isReading
           ? ""
           : t("findNone");

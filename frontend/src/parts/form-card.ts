@@ -318,6 +318,7 @@ export class FormCard extends AnswerCard {
     if (!first) return nothing;
     return html`${FAULT} ${say(fields.length === 1 ? "oneToMend" : "countToMend", fields.length)}
       <a
+        class="target"
         href="#"
         @click=${(event: Event) => {
           event.preventDefault();

@@ -67,7 +67,7 @@ function drawn(field: Field, at: number, state: FieldState) {
   const isKnown = field.kind === "boolean" && field.name !== "answer";
   const head =
     at === 0
-      ? html`<span class="vh">${title}</span>`
+      ? html`<span class="vh" dir="auto">${title}</span>`
       : html`<span class="fq-head"
           ><span class="fq-title" dir="auto">${title}</span>
           <span class="fq-hint ${isKnown ? "narrow-hint" : ""}">${hint}</span></span

@@ -8,6 +8,7 @@ import { shownPath } from "../question.ts";
 import { visibleLine } from "../safe.ts";
 import type { TaskStore } from "../store.ts";
 import type { ChangedFile, TaskFold } from "../task-fold.ts";
+import { numeral } from "../language.ts";
 import { t } from "../words.ts";
 import { PageElement } from "./base.ts";
 import { PAGE } from "../place.ts";
@@ -48,7 +49,7 @@ export class TaskAside extends PageElement {
     const { tokens, window } = this.status ?? { window: 0 };
     return html` <div class="head">
         <span class="sm sb">${stateWord(this.state)}</span>
-        ${this.turn ? html`<span class="right xs t3 num">${t("turnNumber", this.turn.toLocaleString())}</span>` : nothing}
+        ${this.turn ? html`<span class="right xs t3 num">${t("turnNumber", this.turn)}</span>` : nothing}
       </div>
       ${
         fold.todos.length
@@ -88,7 +89,7 @@ export class TaskAside extends PageElement {
             </section>`
           : nothing
       }
-      ${row && !row.parent ? html`<section><a href="${PAGE}diff/${this.taskId}">${t("sessionDiff")}</a></section>` : nothing}
+      ${row && !row.parent ? html`<section><a class="target" href="${PAGE}diff/${this.taskId}">${t("sessionDiff")}</a></section>` : nothing}
       ${
         row?.parent
           ? html`<section>
@@ -110,9 +111,7 @@ export class TaskAside extends PageElement {
           ${
             tokens !== undefined
               ? html`<dt>${t("context")}</dt>
-                  <dd class="num">
-                    ${window ? t("tokensOf", tokens.toLocaleString(), window.toLocaleString()) : t("tokens", tokens.toLocaleString())}
-                  </dd>`
+                  <dd class="num">${window ? t("tokensOf", tokens, window) : t("tokens", tokens)}</dd>`
               : nothing
           }
           ${
@@ -133,7 +132,7 @@ export class TaskAside extends PageElement {
             usage.input + usage.output > 0
               ? html`<dt>${t("tokensUsed")}</dt>
                   <dd class="num">
-                    ${t(usage.cached ? "tokensInCached" : "tokensIn", usage.input.toLocaleString(), `${usage.cached.toLocaleString()} (${Math.round((100 * usage.cached) / usage.input)}%)`)}<br />${t(usage.thought ? "tokensOutThought" : "tokensOut", usage.output.toLocaleString(), usage.thought.toLocaleString())}
+                    ${t(usage.cached ? "tokensInCached" : "tokensIn", usage.input, `${numeral(usage.cached)} (${Math.round((100 * usage.cached) / usage.input)}%)`)}<br />${t(usage.thought ? "tokensOutThought" : "tokensOut", usage.output, usage.thought)}
                   </dd>`
               : nothing
           }

@@ -73,7 +73,7 @@ function acts(item: PromptItem, rows: Rows) {
 function beginning(text: string) {
   const rest = text.length - LONGEST_PROMPT;
   return rest > 0
-    ? html`${visible(text.slice(0, LONGEST_PROMPT))}… <span class="t3">${t("notShown", rest.toLocaleString())}</span>`
+    ? html`${visible(text.slice(0, LONGEST_PROMPT))}… <span class="t3">${t("notShown", rest)}</span>`
     : visible(text);
 }
 
@@ -130,5 +130,5 @@ function callRow(item: CallItem, rows: Rows) {
 function output(content: string, limit: number) {
   const { text, hidden } = outputText(content, limit);
   return html`<pre class="out" tabindex="0">
-${hidden ? html`<span class="t3">${`${t("linesAbove", hidden.toLocaleString())}\n`}</span>` : nothing}${text}</pre>`;
+${hidden ? html`<span class="t3">${`${t("linesAbove", hidden)}\n`}</span>` : nothing}${text}</pre>`;
 }

@@ -111,7 +111,7 @@ export class WrittenFileElement extends PageElement {
           this.unfolded = new Set(this.unfolded).add(part.from);
         }}
       >
-        ${t("alikeLines", part.count.toLocaleString())}
+        ${t("alikeLines", part.count)}
       </button>`;
     }
     if (part.kind === "alike") {

@@ -26,7 +26,7 @@ export function turnsList(view: TurnsView) {
   const { listing } = view;
   return html`<div class="head">
       <a class="b small quiet icon" href=${PAGE} aria-label=${t("back")}>${icon("back")}</a>
-      <h2 class="cut" dir="auto">${view.folder}</h2>
+      ${view.folder ? html`<h2 class="cut" dir="auto">${view.folder}</h2>` : nothing}
     </div>
     <div class="scroll" tabindex="0">
       ${listing && listing.since > 0 ? html`<p class="sm t2 about-turns">${t("lookedAt", clock(listing.since))}</p>` : nothing}

@@ -20,7 +20,7 @@ export function markOf(turn: WrittenTurn, marks: Marks) {
 }
 
 export function counted(count: number, one: "oneTurn" | "oneFile", more: "countTurns" | "countFiles"): string {
-  return count === 1 ? t(one) : t(more, count.toLocaleString());
+  return count === 1 ? t(one) : t(more, count);
 }
 
 /** Return the prompt of a turn; if it is not known, the agents that were attached. */

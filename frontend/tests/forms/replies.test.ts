@@ -109,15 +109,15 @@ describe("an answer", () => {
     [{ type: "string", maxLength: 1 }, typed("\u{1f600}"), ""],
     [{ type: "string", maxLength: 1 }, typed("ab"), "At most 1 characters."],
     [{ type: "string", format: "email" }, typed(" a@b "), ""],
-    [{ type: "string", format: "email" }, typed("a@"), "Not an e-mail address yet."],
-    [{ type: "string", format: "date" }, typed("?"), "Not a date yet."],
-    [{ type: "integer" }, typed("1.5"), "Not a whole number yet."],
+    [{ type: "string", format: "email" }, typed("a@"), "This is not an e-mail address."],
+    [{ type: "string", format: "date" }, typed("?"), "This is not a date."],
+    [{ type: "integer" }, typed("1.5"), "This is not a whole number."],
     [{ type: "integer" }, typed("2.0"), ""],
-    [{ type: "integer" }, typed("two"), "Not a whole number yet."],
+    [{ type: "integer" }, typed("two"), "This is not a whole number."],
     [{ type: "number", maximum: 1 }, typed("1.01"), "At most 1."],
     [{ type: "number", minimum: -1 }, typed("-1.01"), "At least -1."],
-    [{ type: "number" }, typed("0x1"), "Not a number yet, such as 12.5."],
-    [{ type: "number" }, typed("1e999"), "Not a number yet, such as 12.5."],
+    [{ type: "number" }, typed("0x1"), "This is not a number, such as 12.5."],
+    [{ type: "number" }, typed("1e999"), "This is not a number, such as 12.5."],
     [{ type: "array", minItems: 2, ...choices }, chosen("x"), "Choose at least 2."],
     [{ type: "array", maxItems: 1, ...choices }, chosen("x", "y"), "Choose at most 1."],
     [{ type: "boolean" }, chosen("no"), ""],
@@ -126,11 +126,11 @@ describe("an answer", () => {
   });
 
   it("that is missing is a fault where one is needed, and nowhere else", () => {
-    expect(fault({ type: "string" }, NOTHING, true)).toBe("An answer is needed.");
-    expect(fault({ type: "string" }, typed("  "), true)).toBe("An answer is needed.");
+    expect(fault({ type: "string" }, NOTHING, true)).toBe("An answer is required.");
+    expect(fault({ type: "string" }, typed("  "), true)).toBe("An answer is required.");
     expect(fault({ type: "integer", minimum: 3 }, NOTHING)).toBe("");
     const [choice] = form(asked("1", CHOICE)).fields as [Field];
-    expect(faultOf(choice, own(" "))).toBe("An answer is needed.");
+    expect(faultOf(choice, own(" "))).toBe("An answer is required.");
   });
 });
 
