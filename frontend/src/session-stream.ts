@@ -45,6 +45,8 @@ export class SessionStream {
   /** Number of events that came after an interruption, for a while. */
   fetched = 0;
   session: WholeSession | undefined;
+  /** Moment in ms at which the connection was lost; 0 while it is not. */
+  lostAt = 0;
   #place: Shown | undefined;
   #turns: readonly Turn[] = [];
   #shown: ShownTurn[] = [];
@@ -85,7 +87,7 @@ export class SessionStream {
   begin(place: Shown): void {
     this.#leave();
     this.#leaving = new AbortController();
-    this.fetched = 0;
+    this.fetched = this.lostAt = 0;
     this.#missed = undefined;
     clearTimeout(this.#backTimer);
     this.#backTimer = 0;
@@ -299,6 +301,8 @@ export class SessionStream {
         const isDone = found.is === "ended" || found.is === "failed";
         if (isDone || (found.is === "live" && !this.#hasEnded(taskId))) this.#become(turn);
         if (turn !== this.#newest) return;
+        if (found.is === "waiting") this.lostAt ||= Date.now();
+        else if (found.is !== "connecting") this.lostAt = 0;
         if (found.is === "waiting") this.#expectMissed();
         else if (found.is === "live" || found.is === "ended") this.#tellMissed();
         this.stream = found;

@@ -105,7 +105,14 @@ export const TABLE = {
   showOutput: ["Output", "输出"],
   connected: ["Connected", "已连接"],
   connecting: ["Connecting", "连接中"],
-  reconnecting: ["Connection lost. Next try in {0} s", "连接已断开,{0} 秒后重试"],
+  lostAt: ["Connection lost at {0}.", "连接于 {0} 断开。"],
+  notReached: ["The server cannot be reached.", "无法连接服务器。"],
+  nextTry: ["Next try in {0} s.", "{0} 秒后重试。"],
+  goesOnWithout: [
+    "The session goes on without this page. Nothing is lost; what follows is fetched.",
+    "没有此页面,会话也会继续。不会丢失任何内容;之后的内容会补取。",
+  ],
+  lastSeenWorking: ["Working when last seen", "上次看到时正在进行"],
   offline: [
     "No connection. What you see may be old; answers are off until it is back.",
     "没有连接。内容可能不是最新;恢复之前不能回答。",

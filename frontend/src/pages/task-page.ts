@@ -56,7 +56,7 @@ export class TaskPage extends PageElement implements QuestionsPage {
   readonly #freshness = new Freshness(this);
   readonly #writer = new MessageWriter(this);
   readonly #rewinds = new Rewinds(this);
-  readonly #questions = new Questions(this);
+  readonly #questions: Questions = new Questions(this);
   readonly #open = new OpenItems(
     this.stream,
     () => this.redraw(),
@@ -199,6 +199,8 @@ export class TaskPage extends PageElement implements QuestionsPage {
         ${sessionHead(
           {
             state: this.state,
+            isLost: this.stream.stream.is === "waiting",
+            agent: this.agent,
             title,
             workspace,
             session,

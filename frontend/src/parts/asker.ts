@@ -17,7 +17,7 @@ function serverOf({ call }: Question): string {
   return /^(elicitation|sampling)$/.test(call.tool_name) && typeof server === "string" ? visibleLine(server, 60) : "";
 }
 
-function badge(server: string, agent: string) {
+export function badge(server: string, agent: string) {
   const sign = server ? icon("plug") : agent === "Isthmus" ? MARK : [...agent][0]?.toUpperCase();
   return html`<span class="who" aria-hidden="true">${sign}</span>`;
 }
