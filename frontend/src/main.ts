@@ -25,6 +25,7 @@ import "./styles/tokens.css";
 import "./styles/workbench.css";
 import "./styles/access.css";
 import "./styles/frame.css";
+import "./styles/session.css";
 import { hasLetters, isForPage, watchKeys } from "./keys.ts";
 import { loadPage } from "./later-pages.ts";
 import { PAGE, enterPage } from "./place.ts";

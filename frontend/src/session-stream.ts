@@ -1,8 +1,9 @@
 // The turns of a session as one conversation: the newest ones first, live as long as they work, older ones as they are asked for.
 
+import type { OpenQuestion } from "./conversation/asked-questions.ts";
 import { groupsOf } from "./forms/form.ts";
 import { TaskFollower, eventsAgain, type StreamState } from "./client.ts";
-import { ENDED, type ToolCall } from "./protocol.ts";
+import { ENDED } from "./protocol.ts";
 import { ApiError } from "./session.ts";
 import { type Turn, type WholeSession, turnAt, wholeSession } from "./sessions.ts";
 import { type CallItem, type Item, TaskFold } from "./task-fold.ts";
@@ -44,6 +45,8 @@ export class SessionStream {
   /** Number of events that came after an interruption, for a while. */
   fetched = 0;
   session: WholeSession | undefined;
+  /** Moment in ms at which the connection was lost; 0 while it is not. */
+  lostAt = 0;
   #place: Shown | undefined;
   #turns: readonly Turn[] = [];
   #shown: ShownTurn[] = [];
@@ -84,7 +87,7 @@ export class SessionStream {
   begin(place: Shown): void {
     this.#leave();
     this.#leaving = new AbortController();
-    this.fetched = 0;
+    this.fetched = this.lostAt = 0;
     this.#missed = undefined;
     clearTimeout(this.#backTimer);
     this.#backTimer = 0;
@@ -186,19 +189,13 @@ export class SessionStream {
   }
 
   /** What waits for the user in any turn, in order: each time the calls that are asked together. */
-  get questions(): ToolCall[][] {
-    return this.folds.flatMap((fold) => groupsOf(fold.questions));
+  get questions(): OpenQuestion[] {
+    return this.folds.flatMap((fold) => groupsOf(fold.questions).map((calls) => ({ taskId: fold.name, calls })));
   }
 
-  /** Return the turn of a question. Turns may have equal ids: the one in which it is open, or was answered last. */
-  askedIn(calls: readonly ToolCall[]): TaskFold {
-    const ids = new Set(calls.map((call) => call.tool_call_id));
-    const { folds } = this;
-    return (
-      folds.find((fold) => fold.questions.some((call) => ids.has(call.tool_call_id))) ??
-      folds.findLast((fold) => [...ids].some((id) => fold.answers.has(id))) ??
-      this.fold
-    );
+  /** Return a turn that is shown, by its task. */
+  foldNamed(taskId: string): TaskFold | undefined {
+    return this.folds.find((fold) => fold.name === taskId);
   }
 
   /** Return the turn of an item. */
@@ -304,6 +301,8 @@ export class SessionStream {
         const isDone = found.is === "ended" || found.is === "failed";
         if (isDone || (found.is === "live" && !this.#hasEnded(taskId))) this.#become(turn);
         if (turn !== this.#newest) return;
+        if (found.is === "waiting") this.lostAt ||= Date.now();
+        else if (found.is !== "connecting") this.lostAt = 0;
         if (found.is === "waiting") this.#expectMissed();
         else if (found.is === "live" || found.is === "ended") this.#tellMissed();
         this.stream = found;

@@ -150,10 +150,10 @@ describe("the turns of a session", () => {
     });
     const session = new SessionStream(reader());
     session.begin({ contextId: "session", turn: "" });
-    const ids = () => session.questions.map((calls) => calls.map((one) => one.tool_call_id));
+    const ids = () => session.questions.map(({ calls }) => calls.map((one) => one.tool_call_id));
     await vi.waitFor(() => expect(ids()).toEqual([["q?0", "q?1"], ["1"]]));
     await vi.waitFor(() => expect(session.folds[0]?.answers.has("1")).toBe(true));
-    expect(session.questions.map((calls) => session.askedIn(calls).name)).toEqual(["b", "c"]);
+    expect(session.questions.map(({ taskId }) => session.foldNamed(taskId)?.name)).toEqual(["b", "c"]);
     session.detach();
   });
 

@@ -1,6 +1,7 @@
 // Banners of a conversation: about its connection, and about a session that was put away.
 
 import { html, nothing } from "lit";
+import { icon } from "../icons.ts";
 import { visibleLine } from "../safe.ts";
 import type { SessionStream } from "../session-stream.ts";
 import { t } from "../words.ts";
@@ -10,9 +11,16 @@ export function connectionBanner(session: SessionStream, now: number) {
   const { fetched, stream } = session;
   if (stream.is === "waiting") {
     const seconds = Math.max(0, Math.ceil((stream.until - now) / 1000));
-    return html`<div class="banner" role="status">
-      ${t("reconnecting", seconds)}
-      <button class="b small" @click=${() => session.retry()}>${t("retryNow")}</button>
+    return html`<div class="banner lost-banner" role="status">
+      ${icon("plug")}
+      <div>
+        <p class="md">
+          ${session.lostAt ? t("lostAt", new Date(session.lostAt).toLocaleTimeString()) : t("notReached")}
+          ${t("nextTry", seconds)}
+        </p>
+        <p class="t2">${t("goesOnWithout")}</p>
+      </div>
+      <button class="b small right" @click=${() => session.retry()}>${t("retryNow")} <kbd>r</kbd></button>
     </div>`;
   }
   if (stream.is !== "failed" && session.fold.isOffline)

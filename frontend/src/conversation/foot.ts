@@ -27,7 +27,6 @@ export function sessionFoot(
   const { action, state } = view;
   const { session } = view.stream;
   const isOver = ENDED.has(state);
-  const isWorking = !isOver && state !== "input-required";
   return html`<div class="foot">
     <div class="col">
       ${action.problem ? html`<p class="problem" role="alert">${action.problem}</p>` : nothing}
@@ -42,8 +41,9 @@ export function sessionFoot(
           : nothing
       }
       <isthmus-prompt
-        .hint=${isWorking ? t("promptQueued") : t("promptNext")}
-        ?isQueueing=${isWorking}
+        .hint=${isOver ? t("promptNext") : t("promptQueued")}
+        ?isQueueing=${!isOver}
+        ?isShort=${state === "input-required"}
         ?isBusy=${action.isUnderWay}
         .draftKey=${draftKey}
         .contextId=${view.context}

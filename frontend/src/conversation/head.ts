@@ -1,7 +1,8 @@
 // The line above a conversation: its state and title, where it works, and what is done with it as a whole.
 
 import { html, nothing } from "lit";
-import { icon, stateMark } from "../icons.ts";
+import { icon, moon, stateMark } from "../icons.ts";
+import { badge } from "../parts/asker.ts";
 import "../parts/session-title.ts";
 import { PAGE } from "../place.ts";
 import { ENDED, type TaskState } from "../protocol.ts";
@@ -11,6 +12,10 @@ import { t } from "../words.ts";
 
 export interface HeadFacts {
   state: TaskState;
+  /** Whether the connection is lost, so that the state is the one that was last seen. */
+  isLost: boolean;
+  /** Name of the agent. */
+  agent: string;
   title: string;
   workspace: string;
   session: WholeSession | undefined;
@@ -30,14 +35,15 @@ export interface HeadActions {
 
 export function sessionHead(facts: HeadFacts, actions: HeadActions) {
   const { session, diffOf } = facts;
-  return html`<div class="head">
-    ${stateMark(facts.state)}
+  return html`<div class="head session-head">
+    ${facts.isLost && !ENDED.has(facts.state) ? moon("none", t("lastSeenWorking")) : stateMark(facts.state)}
     <isthmus-title
       .name=${facts.title}
       .given=${session?.given ?? ""}
       ?canRename=${session !== undefined}
       @renamed=${(event: CustomEvent<string>) => actions.change({ do: "rename", title: event.detail })}
     ></isthmus-title>
+    ${facts.agent ? html`<span title=${facts.agent}>${badge("", facts.agent)}<span class="vh">${facts.agent}</span></span>` : nothing}
     <span class="xs t3 cut wide-only where" dir="auto">${visible(facts.workspace)}</span>
     <span class="right row"
       >${diffOf ? html`<a class="b small quiet wide-only" href="${PAGE}diff/${diffOf}">${icon("sides")}${t("sessionDiffShort")} <kbd>d</kbd></a>` : nothing}

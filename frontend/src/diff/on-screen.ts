@@ -5,6 +5,9 @@ export function windowOf(element: Element): { top: number; bottom: number } {
   let top = visualViewport?.offsetTop ?? 0;
   let bottom = top + (visualViewport?.height ?? innerHeight);
   for (let at: Element | null = parentOf(element); at; at = parentOf(at)) {
+    // What sticks to the end of a card covers what is behind.
+    for (const child of at.children)
+      if (child.classList.contains("card-foot")) bottom = Math.min(bottom, child.getBoundingClientRect().top);
     const { overflowY, display, scrollPaddingTop } = getComputedStyle(at);
     if (overflowY === "visible" || display === "contents" || at === document.scrollingElement || at === document.body)
       continue;

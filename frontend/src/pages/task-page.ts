@@ -7,27 +7,23 @@ import { ChosenPrompt } from "../conversation/chosen-prompt.ts";
 import { Drawing } from "../conversation/drawing.ts";
 import { Finder } from "../conversation/finder.ts";
 import { type HeadActions, sessionHead, sessionMenu } from "../conversation/head.ts";
-import type { SessionInView } from "../conversation/in-view.ts";
 import { sessionFoot } from "../conversation/foot.ts";
 import { Freshness } from "../conversation/freshness.ts";
 import { OpenItems } from "../conversation/open-items.ts";
+import { Questions, type QuestionsPage } from "../conversation/questions.ts";
 import { Rewinds } from "../conversation/rewinds.ts";
 import { MessageWriter } from "../conversation/writer.ts";
 import { isForPage } from "../keys.ts";
-import { LostQuestion } from "../lost-question.ts";
-import { type Asked, askedCard } from "../parts/asked-card.ts";
 import { PageElement, go } from "../parts/base.ts";
 import type { FindBar } from "../parts/find-bar.ts";
-import type { FormCard } from "../parts/form-card.ts";
 import type { ItemList } from "../parts/item-list.ts";
 import "../parts/item-list.ts";
 import type { PromptBox } from "../parts/prompt-box.ts";
-import type { QuestionCard } from "../parts/question-card.ts";
 import type { SessionTitle } from "../parts/session-title.ts";
 import "../parts/task-aside.ts";
 import { type Rows, rowOfItem } from "../parts/task-rows.ts";
 import { PAGE } from "../place.ts";
-import { ENDED, type TaskState, type ToolCall } from "../protocol.ts";
+import { ENDED, type TaskState } from "../protocol.ts";
 import { visibleLine } from "../safe.ts";
 import { StatusReader } from "../session-status.ts";
 import { type SessionReader, SessionStream } from "../session-stream.ts";
@@ -38,7 +34,7 @@ import { t } from "../words.ts";
 
 /** A session: the conversation of its turns in order, live, with its questions and a box for the next message. */
 @customElement("isthmus-task")
-export class TaskPage extends PageElement implements SessionInView {
+export class TaskPage extends PageElement implements QuestionsPage {
   @property() contextId = "";
   /** The turn that the address names: its number from 1, or the id of its task; empty for the end. */
   @property({ attribute: false }) turn: string | number = "";
@@ -53,18 +49,17 @@ export class TaskPage extends PageElement implements SessionInView {
   @state() private hasAside = false;
   @state() private version = 0;
   @state() private canBranch = false;
-  @query("isthmus-items") private list: ItemList | null | undefined;
+  @query("isthmus-items") list: ItemList | null | undefined;
   @query("isthmus-prompt") private box!: PromptBox;
   readonly stream = new SessionStream(this.#reader());
   readonly action = new Action(() => this.requestUpdate());
   readonly #freshness = new Freshness(this);
   readonly #writer = new MessageWriter(this);
   readonly #rewinds = new Rewinds(this);
+  readonly #questions: Questions = new Questions(this);
   readonly #open = new OpenItems(
     this.stream,
-    () => {
-      this.version += 1;
-    },
+    () => this.redraw(),
     (error) => this.action.fail(error),
   );
   readonly #finder = new Finder(this.stream, {
@@ -74,7 +69,7 @@ export class TaskPage extends PageElement implements SessionInView {
   });
   readonly #prompts = new ChosenPrompt(() => this.stream.items);
   readonly #drawing = new Drawing(async () => {
-    this.version += 1;
+    this.redraw();
     await this.updateComplete;
     await this.list?.updateComplete;
   });
@@ -83,25 +78,25 @@ export class TaskPage extends PageElement implements SessionInView {
   /** Whether the turn that the address names is still to be brought into view. */
   #mustReveal = false;
   #escapedAt = -Infinity;
-  #lost = new LostQuestion();
 
   override connectedCallback(): void {
     super.connectedCallback();
     addEventListener("keydown", this.#press);
     this.stream.attach();
+    this.#questions.attach();
   }
 
   override disconnectedCallback(): void {
     super.disconnectedCallback();
     removeEventListener("keydown", this.#press);
     this.stream.detach();
+    this.#questions.detach();
   }
 
   override willUpdate(changed: Map<string, unknown>): void {
     if (changed.has("contextId") || changed.has("taskId")) this.#begin();
     else if (changed.has("turn")) this.#mustReveal = this.turn !== "";
-    const card = () => this.querySelector<QuestionCard | FormCard>("isthmus-question, isthmus-form");
-    this.#lost.take(this.stream.questions, () => card()?.hasText ?? false);
+    this.#questions.take();
     if (changed.has("now")) this.stream.tick();
     if (changed.has("storeVersion")) this.#freshness.compare();
     // It changes at the ends of turns.
@@ -119,7 +114,7 @@ export class TaskPage extends PageElement implements SessionInView {
     this.#rewinds.close();
     this.canBranch = false;
     this.#finder.close();
-    this.#lost.close();
+    this.#questions.reset();
     this.list?.reset();
     this.#freshness.reset();
     this.#mustReveal = this.turn !== "";
@@ -161,15 +156,9 @@ export class TaskPage extends PageElement implements SessionInView {
     };
   }
 
-  #failed = (): void => {
-    this.#lost.failed(this.stream.questions);
-    this.requestUpdate();
-  };
-
-  #closeLost = (): void => {
-    this.#lost.close();
-    this.requestUpdate();
-  };
+  redraw(): void {
+    this.version += 1;
+  }
 
   get #fold() {
     return this.stream.fold;
@@ -192,16 +181,12 @@ export class TaskPage extends PageElement implements SessionInView {
     const row = fold.row ?? this.store.rows.get(fold.name);
     const workspace = session?.workspace ?? row?.workspace ?? "";
     const title = session?.title ?? this.sessions.get(this.contextId)?.title ?? row?.title ?? "";
-    const questions = this.stream.questions;
-    const lost = this.#lost.calls;
-    const asked = lost ?? this.#lost.shown ?? questions[0];
-    const open = new Set(questions.flat().map((call) => call.tool_call_id));
     const isOver = ENDED.has(this.state);
     const isWhole = this.contextId !== "";
     this.#rows = {
       now: this.now,
       workspace,
-      asking: open,
+      asking: this.#questions.openIds,
       open: this.#open.keys,
       set: (key, isOpen) => this.#open.set(key, isOpen),
       toggle: (item) => void this.#open.toggle(item),
@@ -214,6 +199,8 @@ export class TaskPage extends PageElement implements SessionInView {
         ${sessionHead(
           {
             state: this.state,
+            isLost: this.stream.stream.is === "waiting",
+            agent: this.agent,
             title,
             workspace,
             session,
@@ -231,40 +218,18 @@ export class TaskPage extends PageElement implements SessionInView {
           aria-label=${visibleLine(title, 80) || t("sessions")}
           .items=${this.stream.items}
           .draw=${this.#item}
+          .waiting=${this.#questions.waiting}
           .found=${this.#finder.key}
           .version=${`${this.version} ${this.now}`}
+          @moved=${this.#questions.look}
+          @focusin=${this.#questions.look}
+          @focusout=${this.#questions.look}
           @beginning=${() => this.stream.earlier()}
         ></isthmus-items>
-        ${connectionBanner(this.stream, this.now)}
-        ${
-          asked
-            ? askedCard(
-                {
-                  calls: asked,
-                  open,
-                  ...this.#askedIn(asked),
-                  agent: this.agent,
-                  hasEnded: lost !== undefined,
-                  isOff: this.stream.stream.is !== "live",
-                  more: "docked",
-                  answering: () => this.#lost.answering(),
-                  failed: this.#failed,
-                  sent: () => this.store.refresh(),
-                },
-                this,
-              )
-            : nothing
-        }
-        ${
-          lost
-            ? html`<div class="docked actions">
-                <button class="b small" @click=${this.#closeLost}>${t("close")} <kbd>esc</kbd></button>
-              </div>`
-            : nothing
-        }
+        ${this.#questions.pill()} ${connectionBanner(this.stream, this.now)}
         ${this.#rewinds.card(() => this.list?.focus())}
         ${
-          isOver && !questions[0] && !this.#rewinds.asked && isWhole && workspace
+          isOver && !this.#questions.waiting && !this.#rewinds.asked && isWhole && workspace
             ? html`<isthmus-trust
                 class="docked"
                 .workspace=${workspace}
@@ -320,12 +285,6 @@ export class TaskPage extends PageElement implements SessionInView {
     });
   }
 
-  /** Return the task of the turn that asks, and who answered which of its calls. */
-  #askedIn(asked: readonly ToolCall[]): Pick<Asked, "task" | "taskId" | "answers"> {
-    const fold = this.stream.askedIn(asked);
-    return { task: fold.row ?? this.store.rows.get(fold.name), taskId: fold.name, answers: fold.answers };
-  }
-
   // search
 
   #openFind(): void {
@@ -343,9 +302,10 @@ export class TaskPage extends PageElement implements SessionInView {
     if (item.is === "thought" || (item.is === "call" && !item.fetched)) this.#open.set(item.key, true);
   }
 
-  #item = (item: Item) => rowOfItem(item, this.#rows);
+  #item = (item: Item) => this.#questions.cardAt(item) ?? rowOfItem(item, this.#rows);
 
   override updated(): void {
+    this.#questions.leadOn();
     if (this.#mustReveal) this.#reveal();
     const found = this.#finder.takeShown();
     if (found >= 0) void this.list?.reveal(found, false);
@@ -394,21 +354,27 @@ export class TaskPage extends PageElement implements SessionInView {
       return;
     }
     if (!isForPage(event)) return;
-    if (event.key === "i") this.box.write();
-    else if (event.key === "l") this.box.chooseModel();
-    else if (event.key === "/") this.#openFind();
-    else if (event.key === "F2") void this.#title();
-    else if (event.key === "d" && this.#fold.name) go(`${PAGE}diff/${this.#fold.name}`);
-    else if (event.key === "j" || event.key === "k") this.#prompts.step(event.key === "j" ? 1 : -1, this.list);
-    else if (event.key === "z" || event.key === "b") this.#prompts.press(event.key, this.#rows);
-    else if (event.key === "Escape" && this.#lost.calls) this.#closeLost();
-    else if (event.key === "Escape" && this.hasAside) this.hasAside = false;
-    else if (event.key === "Escape" && this.#finder.isOpen) this.#closeFind();
-    else if (event.key === "Escape") {
+    if (this.#takes(event.key)) event.preventDefault();
+  };
+
+  /** Take a key for the page; return whether it stands for something. */
+  #takes(key: string): boolean {
+    if (key === "i") this.box.write();
+    else if (key === "l") this.box.chooseModel();
+    else if (key === "/") this.#openFind();
+    else if (key === "F2") void this.#title();
+    else if (key === "d" && this.#fold.name) go(`${PAGE}diff/${this.#fold.name}`);
+    else if (key === "j" || key === "k") this.#prompts.step(key === "j" ? 1 : -1, this.list);
+    else if (key === "z" || key === "b") this.#prompts.press(key, this.#rows);
+    else if (key === ".") return this.#questions.go();
+    else if (key === "Escape" && this.#questions.close()) return true;
+    else if (key === "Escape" && this.hasAside) this.hasAside = false;
+    else if (key === "Escape" && this.#finder.isOpen) this.#closeFind();
+    else if (key === "Escape") {
       if (performance.now() - this.#escapedAt < 600 && !ENDED.has(this.state)) void this.#stop();
       this.#escapedAt = performance.now();
-    } else if (event.key === "r") this.stream.retry();
-    else return;
-    event.preventDefault();
-  };
+    } else if (key === "r") this.stream.retry();
+    else return false;
+    return true;
+  }
 }

@@ -24,6 +24,10 @@ const MAXIMUM_REASON = 20_000;
 export abstract class AnswerCard extends PageElement {
   @property({ type: Boolean }) isOff = false;
   @property({ type: Boolean }) takesKeys = false;
+  /** Whether it is in the document and out of view, so that nothing of it is being read. */
+  @property({ type: Boolean }) isAway = false;
+  /** A template that is drawn beside the title. */
+  @property({ attribute: false }) beside: unknown;
   @state() protected sending = "";
   @state() protected problem = "";
   @state() protected isTelling = false;
@@ -88,9 +92,14 @@ export abstract class AnswerCard extends PageElement {
     this.leave(this.#subject);
   }
 
-  override willUpdate(_changed: Map<string, unknown>): void {
+  override willUpdate(changed: Map<string, unknown>): void {
     const before = this.#subject;
-    if (this.subject === before) return;
+    if (this.subject === before) {
+      if (!changed.has("isAway")) return;
+      if (this.isAway) this.unread();
+      else this.readAgain();
+      return;
+    }
     this.#subject = this.subject;
     // After an answer that was given here the focus goes to the next question; nothing of it is pressed.
     // If the focus is in what is answered elsewhere, it goes there, too.
@@ -109,14 +118,20 @@ export abstract class AnswerCard extends PageElement {
     this.focusTitle();
   }
 
-  /** All of what is asked is shown: answers count in a moment. */
+  /** All of what is asked is shown: answers count in a moment, unless it is out of view. */
   protected read(): void {
     clearTimeout(this.#timer);
+    if (this.isAway) return;
     this.#isReading = true;
     this.#timer = window.setTimeout(() => {
       this.isRead = !document.hidden;
       if (this.isRead && !this.unseen) noteRead(this.#subject, this.digest);
     }, READ_MS);
+  }
+
+  /** What is asked came back into view. */
+  protected readAgain(): void {
+    this.read();
   }
 
   get #awaited(): Awaited[] {

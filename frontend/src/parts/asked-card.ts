@@ -1,10 +1,15 @@
 // The card of a question: fields where its structure is known, otherwise what the call would do and its options.
+// Where there is little width, a link to the page of the question instead.
 
-import { html } from "lit";
+import { html, nothing } from "lit";
 import type { Answered } from "../client.ts";
 import { formOf } from "../forms/form.ts";
 import type { TaskRow, ToolCall } from "../protocol.ts";
 import { modelName } from "../forms/form-facts.ts";
+import { icon, stateMark } from "../icons.ts";
+import type { Question } from "../store.ts";
+import { t } from "../words.ts";
+import { aboutLines } from "./asker.ts";
 import type { PageElement } from "./base.ts";
 
 export interface Asked {
@@ -18,6 +23,12 @@ export interface Asked {
   hasEnded: boolean;
   isOff: boolean;
   more: string;
+  /** Whether it is the one of several that keys mean. */
+  takesKeys?: boolean;
+  /** Whether it is out of view. */
+  isAway?: boolean;
+  /** A template that is drawn beside its title. */
+  beside?: unknown;
   answering: (event: CustomEvent<string>) => void;
   failed: (event: CustomEvent<string>) => void;
   sent: () => void;
@@ -37,7 +48,7 @@ function load(host: PageElement): void {
 /** Return the card of a question, drawn into `host`. */
 export function askedCard(asked: Asked, host: PageElement) {
   const [call] = asked.calls;
-  const { task, taskId, agent, hasEnded, isOff } = asked;
+  const { task, taskId, agent, hasEnded, isOff, takesKeys = true, isAway = false } = asked;
   if (!cannotLoad && formOf(asked.calls)) {
     load(host);
     return html`<isthmus-form
@@ -50,7 +61,9 @@ export function askedCard(asked: Asked, host: PageElement) {
       .agent=${agent}
       .model=${task ? modelName(task) : ""}
       ?isOff=${isOff}
-      ?takesKeys=${true}
+      ?takesKeys=${takesKeys}
+      ?isAway=${isAway}
+      .beside=${asked.beside}
       @answering=${asked.answering}
       @failed=${asked.failed}
       @sent=${asked.sent}
@@ -65,9 +78,24 @@ export function askedCard(asked: Asked, host: PageElement) {
     ?hasEnded=${hasEnded}
     .answered=${call && asked.answers.get(call.tool_call_id)}
     ?isOff=${isOff}
-    ?takesKeys=${true}
+    ?takesKeys=${takesKeys}
+    ?isAway=${isAway}
+    .beside=${asked.beside}
     @answering=${asked.answering}
     @failed=${asked.failed}
     @sent=${asked.sent}
   ></isthmus-question>`;
+}
+
+/** Return the link to the page of a question; `waits` says for how long it has waited. */
+export function askedLink(asked: Pick<Question, "calls" | "task">, address: string, waits: string) {
+  const [call] = asked.calls;
+  if (!call) return nothing;
+  const { what, peek } = aboutLines({ ...asked, call });
+  return html`<a class="asked-link" href=${address}>
+    <span class="what cut" dir="auto">${what}</span>
+    <span class="peek cut" dir="auto">${peek}</span>
+    <span class="pill acc">${stateMark("input-required")}${waits}</span>
+    <span class="go">${t("openIt")}${icon("fold")}</span>
+  </a>`;
 }

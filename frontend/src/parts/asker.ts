@@ -14,7 +14,7 @@ import type { Question } from "../store.ts";
 import { age, t } from "../words.ts";
 import { countsOf } from "./counts.ts";
 
-function badge(server: string, agent: string) {
+export function badge(server: string, agent: string) {
   const sign = server ? icon("plug") : agent === "Isthmus" ? MARK : [...agent][0]?.toUpperCase();
   return html`<span class="who" aria-hidden="true">${sign}</span>`;
 }

@@ -2,6 +2,7 @@
 
 import { html, nothing } from "lit";
 import { icon } from "../icons.ts";
+import "./lines-below.ts";
 import { t } from "../words.ts";
 
 /** Return a path with its folder set back. */
@@ -17,6 +18,7 @@ export function diffHeader(path: string, counts: unknown, hunks: number, tools: 
   return html`<div class="dhead">
     ${icon("file")}${shownFile(path)} ${counts}
     ${hunks > 1 ? html`<span class="xs t3 num hunks">${t("hunks", hunks)}</span>` : nothing}
+    <isthmus-below></isthmus-below>
     <span class="right row">${tools}</span>
   </div>`;
 }

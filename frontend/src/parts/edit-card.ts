@@ -68,6 +68,11 @@ export abstract class EditCard extends AnswerCard {
       });
   }
 
+  protected override readAgain(): void {
+    if (this.isEdit) this.readDiff();
+    else super.readAgain();
+  }
+
   /** As soon as the diff is drawn, all of what is asked is shown. */
   protected readDiff(): void {
     void this.updateComplete.then(() => {

@@ -184,7 +184,10 @@ export class FormCard extends AnswerCard {
       <div class="card-body" tabindex="-1">
         <div class="form">
           <div class="form-top">
-            <h2 tabindex="-1" dir="auto">${title}</h2>
+            <div class="card-title">
+              <h2 tabindex="-1" dir="auto">${title}</h2>
+              ${this.beside}
+            </div>
             ${message ? (isLongText(message) ? this.shownText(message, title) : html`<p class="form-said" dir="auto">${message}</p>`) : nothing}
             ${first ? html`<p class="form-sub">${this.#subtitle(form, first)}</p>` : nothing}
           </div>
@@ -192,8 +195,10 @@ export class FormCard extends AnswerCard {
           ${fieldRows(form, (field) => this.#stateOf(field))} ${this.#facts(form)}
         </div>
       </div>
-      ${this.problems()}
-      ${this.isOver ? this.#ended() : this.isTelling ? this.reason(t("reasonAll")) : this.#actions(form)}
+      <div class="card-foot">
+        ${this.problems()}
+        ${this.isOver ? this.#ended() : this.isTelling ? this.reason(t("reasonAll")) : this.#actions(form)}
+      </div>
     </article>`;
   }
 

@@ -2,13 +2,20 @@ import { html } from "lit";
 import { customElement, property } from "lit/decorators.js";
 import { repeat } from "lit/directives/repeat.js";
 import { PageElement } from "./base.ts";
+import { type Scrolled, followedPlace, isAtWaiting, isFollowing, placeOf } from "./following.ts";
 import { Heights } from "./heights.ts";
 
 /** Pixels above and below what is seen that are drawn, too. */
 const AROUND = 800;
-/** Pixels from the end within which new content keeps the end in view. */
-const NEAR_END = 80;
 const ESTIMATE = 56;
+/** Most pixels of the list above its first item and below its last one, together. */
+const PADDING = 40;
+
+/** A place of a reader: an item and its distance from the upper edge in px; without an item the end. */
+export interface ListPlace {
+  key: string;
+  below: number;
+}
 
 interface Keyed {
   key: string;
@@ -16,7 +23,8 @@ interface Keyed {
 
 /**
  * A long list of which only what is seen is in the document. What is read stays where it is while items above it come,
- * are measured or change; a reader at the end stays at the end.
+ * are measured or change; a reader at the end stays at the end, but goes no further than to an item that waits. Tells
+ * "moved" when other items may be in view. For a print all items are drawn.
  */
 @customElement("isthmus-items")
 export class ItemList extends PageElement {
@@ -26,7 +34,14 @@ export class ItemList extends PageElement {
   @property({ attribute: false }) version: unknown = 0;
   /** Key of the item that was found by a search. */
   @property() found = "";
+  /** Key of the first item that waits for the user; empty without one. */
+  @property() waiting = "";
   isAtEnd = true;
+  /** Index of the item that waits; -1 without one. */
+  #waitingAt = -1;
+  /** Whether the reader was at the item that waits, or behind it, and goes on from there once it waits no more. */
+  #goesOn = false;
+  #isPrinted = false;
   #heights = new Heights();
   #measured = new Map<string, number>();
   #first = "";
@@ -44,21 +59,62 @@ export class ItemList extends PageElement {
   override connectedCallback(): void {
     super.connectedCallback();
     this.classList.add("scroll");
-    this.addEventListener("scroll", this.#scrolled, { passive: true });
+    this.addEventListener("scroll", this.#wasScrolled, { passive: true });
+    addEventListener("beforeprint", this.#print);
+    addEventListener("afterprint", this.#print);
     this.#sizes.observe(this);
   }
 
   override disconnectedCallback(): void {
     super.disconnectedCallback();
-    this.removeEventListener("scroll", this.#scrolled);
+    this.removeEventListener("scroll", this.#wasScrolled);
+    removeEventListener("beforeprint", this.#print);
+    removeEventListener("afterprint", this.#print);
     this.#sizes.disconnect();
     this.#observed.clear();
+  }
+
+  /** Return where an item is for the reader; undefined if there is none of that key. */
+  placeOf(key: string): "above" | "in" | "below" | undefined {
+    const at = this.items.findLastIndex((item) => item.key === key);
+    if (at < 0 || at >= this.#heights.length) return undefined;
+    return placeOf(this.#heights.offset(at), this.#heights.get(at), this.#top, this.clientHeight);
+  }
+
+  /** Place of the reader: the item at the upper edge and its distance from that in px, or the end. */
+  get place(): ListPlace {
+    return this.isAtEnd ? { key: "", below: 0 } : { key: this.#anchor.key, below: this.#anchor.below };
+  }
+
+  /** Bring a reader back to a place; return whether its item is there. */
+  restore({ key, below }: ListPlace): boolean {
+    const index = this.items.findIndex((item) => item.key === key);
+    if (key && index < 0) return false;
+    this.isAtEnd = key === "";
+    this.#anchor = { index: Math.max(0, index), key, below };
+    this.#known = this.scrollTop;
+    this.requestUpdate();
+    return true;
   }
 
   /** Show the end, and follow it from now on. */
   toEnd(): void {
     this.isAtEnd = true;
     this.requestUpdate();
+  }
+
+  /** Show an item below a part of what is before it, as a reader sees it who follows the end. */
+  async show(key: string): Promise<void> {
+    const index = this.items.findLastIndex((item) => item.key === key);
+    if (index < 0) return;
+    this.isAtEnd = false;
+    const offset = this.#heights.offset(index);
+    const place = followedPlace({ ...this.#scrolled, waiting: offset });
+    this.#anchor = { index, key, below: offset - place };
+    this.#known = this.scrollTop;
+    this.#goesOn = true;
+    this.requestUpdate();
+    await this.updateComplete;
   }
 
   /** Show an item at the upper edge; unless told otherwise, give its `.said`, if it has one, the focus. */
@@ -82,11 +138,13 @@ export class ItemList extends PageElement {
     this.#measured.clear();
     this.#anchor = { index: 0, key: "", below: 0 };
     this.isAtEnd = true;
+    this.#goesOn = false;
     this.#sum = 0;
   }
 
-  override willUpdate(): void {
+  override willUpdate(changed: Map<string, unknown>): void {
     this.#notice();
+    if (changed.has("waiting") && !this.waiting && this.#goesOn) this.isAtEnd = true;
     this.#count();
     this.#choose();
     this.#keepFocus();
@@ -141,6 +199,7 @@ export class ItemList extends PageElement {
       this.#heights.push(this.#measured.get(items[at]?.key ?? "") ?? estimate);
     this.#first = items[0]?.key ?? "";
     this.#last = items.at(-1)?.key ?? "";
+    this.#waitingAt = this.waiting ? items.findIndex((item) => item.key === this.waiting) : -1;
     if (!isLonger && this.#anchor.key && items[this.#anchor.index]?.key !== this.#anchor.key) {
       this.#anchor.index = Math.max(
         0,
@@ -149,14 +208,25 @@ export class ItemList extends PageElement {
     }
   }
 
+  /** What is needed to tell where the end is followed to. */
+  get #scrolled(): Scrolled {
+    const waiting = this.#waitingAt < 0 ? undefined : this.#heights.offset(this.#waitingAt);
+    return { total: this.#heights.total, height: this.clientHeight, waiting };
+  }
+
   get #top(): number {
-    const end = Math.max(0, this.#heights.total - this.clientHeight);
+    const end = Math.max(0, this.#heights.total + PADDING - this.clientHeight);
     return this.isAtEnd
-      ? end
+      ? followedPlace(this.#scrolled)
       : Math.min(end, Math.max(0, this.#heights.offset(this.#anchor.index) - this.#anchor.below));
   }
 
   #choose(): void {
+    if (this.#isPrinted) {
+      this.#from = 0;
+      this.#to = this.items.length;
+      return;
+    }
     const top = this.#top;
     this.#from = this.#heights.at(top - AROUND);
     this.#to = Math.min(this.items.length, this.#heights.at(top + (this.clientHeight || 800) + AROUND) + 1);
@@ -206,9 +276,11 @@ export class ItemList extends PageElement {
     if (!above || !below) return;
     above.style.height = `${this.#heights.offset(this.#from)}px`;
     below.style.height = `${Math.max(0, this.#heights.total - this.#heights.offset(this.#to))}px`;
-    const top = this.isAtEnd ? this.scrollHeight : this.#top;
+    const isAtVeryEnd = this.isAtEnd && this.#top >= this.#heights.total - this.clientHeight;
+    const top = isAtVeryEnd ? this.scrollHeight : this.#top;
     if (Math.abs(this.scrollTop - top) > 0.5) this.scrollTop = top;
     this.#known = this.scrollTop;
+    this.dispatchEvent(new Event("moved"));
   }
 
   /** Take over a scroll whose event has not come yet, so that it is not undone. */
@@ -219,7 +291,10 @@ export class ItemList extends PageElement {
   #remember(): void {
     const { scrollTop, scrollHeight, clientHeight } = this;
     this.#known = scrollTop;
-    this.isAtEnd = scrollHeight - scrollTop - clientHeight < NEAR_END;
+    // Its own height is more than that of its items.
+    const list = { ...this.#scrolled, total: scrollHeight };
+    this.isAtEnd = isFollowing(scrollTop, list);
+    this.#goesOn = this.#waitingAt >= 0 && isAtWaiting(scrollTop, list);
     let index = this.#heights.at(scrollTop);
     // A first item that was not drawn yet gets another height: what is drawn and still in view stays instead.
     if (index < this.#from && this.#heights.offset(this.#from) < scrollTop + clientHeight) index = this.#from;
@@ -238,9 +313,17 @@ export class ItemList extends PageElement {
     if (this.#from === 0 && this.scrollTop < AROUND && this.clientHeight) this.dispatchEvent(new Event("beginning"));
   }
 
-  #scrolled = (): void => {
+  #print = (event: Event): void => {
+    this.#isPrinted = event.type === "beforeprint";
+    this.requestUpdate();
+    // The page is printed as soon as this returns.
+    if (this.#isPrinted) this.performUpdate();
+  };
+
+  #wasScrolled = (): void => {
     this.#remember();
     this.#tellBeginning();
+    this.dispatchEvent(new Event("moved"));
     if (!this.#isCovered()) this.requestUpdate();
   };
 }

@@ -38,6 +38,8 @@ export class PromptBox extends PageElement {
   @property() hint = "";
   @property({ type: Boolean }) isQueueing = false;
   @property({ type: Boolean }) isBusy = false;
+  /** Whether it takes one line until something is written, as there is something else to look at. */
+  @property({ type: Boolean }) isShort = false;
   @state() private mode = "";
   @state() private model = "";
   @state() private effort = "";
@@ -139,7 +141,7 @@ export class PromptBox extends PageElement {
       ["plan", t("modePlan")],
       ["yolo", t("modeYolo")],
     ] as const;
-    return html`<form class="prompt" @submit=${this.#submit}>
+    return html`<form class="prompt ${this.isShort ? "short" : ""}" @submit=${this.#submit}>
       <isthmus-suggestions .contextId=${this.contextId} .workspace=${this.workspace}></isthmus-suggestions>
       ${
         this.images.length

@@ -72,9 +72,12 @@ export class QuestionCard extends EditCard {
     const pills = riskPills(this.call);
     return html` <article class="question" aria-label=${title}>
       <div class="card-top">
-        <h2 tabindex="-1">
-          ${facts.verb} ${facts.verb ? html`<code dir="auto">${facts.object}</code>` : facts.object}
-        </h2>
+        <div class="card-title">
+          <h2 tabindex="-1">
+            ${facts.verb} ${facts.verb ? html`<code dir="auto">${facts.object}</code>` : facts.object}
+          </h2>
+          ${this.beside}
+        </div>
         <dl class="facts">
           ${
             facts.wants
@@ -111,15 +114,17 @@ export class QuestionCard extends EditCard {
               : this.#parameters(request.generic_details?.description)
         }
       </div>
-      ${this.problems()}
-      ${
-        this.hasEnded
-          ? this.#ended(request.options)
-          : this.isTelling
-            ? this.reason(t("reasonAll"), this.agent)
-            : html`${this.hints()}
-                <div class="actions">${this.#actions(request.options)}</div>`
-      }
+      <div class="card-foot">
+        ${this.problems()}
+        ${
+          this.hasEnded
+            ? this.#ended(request.options)
+            : this.isTelling
+              ? this.reason(t("reasonAll"), this.agent)
+              : html`${this.hints()}
+                  <div class="actions">${this.#actions(request.options)}</div>`
+        }
+      </div>
     </article>`;
   }
 

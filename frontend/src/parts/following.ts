@@ -1,0 +1,41 @@
+// Where a reader of a list is who follows its end: at the end, or at an item that waits for the user. Pure.
+
+/** Pixels from the end within which a reader follows it. */
+const NEAR_END = 80;
+/** Share of the height that shows what is before an item that waits: the sentence that explains it. */
+const BEFORE = 0.4;
+/** Height of an item in px, or all of it, that makes it one in view. */
+const IN_VIEW = 120;
+
+/** A list that scrolls, in px: its whole height, that of the window on it, and the offset of an item that waits. */
+export interface Scrolled {
+  total: number;
+  height: number;
+  /** Undefined without an item that waits. */
+  waiting: number | undefined;
+}
+
+/** Return the place in px that is followed: the end, but no further than to the item that waits. */
+export function followedPlace({ total, height, waiting }: Scrolled): number {
+  const end = Math.max(0, total - height);
+  return waiting === undefined ? end : Math.min(end, Math.max(0, waiting - BEFORE * height));
+}
+
+/** Return whether a reader at a place in px follows the end. */
+export function isFollowing(top: number, list: Scrolled): boolean {
+  const end = Math.max(0, list.total - list.height);
+  const place = followedPlace(list);
+  return place >= end - 1 ? end - top < NEAR_END : Math.abs(place - top) <= 2;
+}
+
+/** Return whether a reader at a place in px is at the item that waits or behind it. */
+export function isAtWaiting(top: number, list: Scrolled): boolean {
+  return top >= followedPlace(list) - NEAR_END;
+}
+
+/** Return where an item is for a reader: in view, or beyond an end of it; all in px. */
+export function placeOf(offset: number, size: number, top: number, height: number): "above" | "in" | "below" {
+  const seen = Math.min(offset + size, top + height) - Math.max(offset, top);
+  if (seen >= Math.min(size, IN_VIEW)) return "in";
+  return offset < top ? "above" : "below";
+}
