@@ -97,6 +97,8 @@ export const TABLE = {
   modePlan: ["Read only", "只读"],
   modeYolo: ["All allowed", "全部允许"],
   folder: ["Folder", "文件夹"],
+  notBegun: ["Not begun", "未开始"],
+  subagentBadge: ["{0}, a subagent", "子代理 {0}"],
   thought: ["Thought", "思考"],
   plan: ["Plan", "计划"],
   changedFiles: ["Changed files", "已改动的文件"],

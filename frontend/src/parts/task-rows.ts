@@ -7,6 +7,7 @@ import type { TaskState } from "../protocol.ts";
 import { diffOf, factsOf } from "../question.ts";
 import { outputText, visible, visibleLine } from "../safe.ts";
 import { isCommand } from "../sending.ts";
+import { subagentOf } from "../subagents.ts";
 import type { CallItem, Item, PromptItem } from "../task-fold.ts";
 import { t } from "../words.ts";
 import { shownCounts } from "./counts.ts";
@@ -82,6 +83,7 @@ function callRow(item: CallItem, rows: Rows) {
   const facts = factsOf(call, rows.workspace);
   const diff = diffOf(call);
   const isOpen = rows.open.has(item.key);
+  const subagent = subagentOf(call);
   const isRunning = call.status === "EXECUTING";
   const live = isRunning ? call.live_content : undefined;
   const text = isRunning ? "" : (call.error?.message ?? call.output?.text ?? "");
@@ -103,6 +105,7 @@ function callRow(item: CallItem, rows: Rows) {
         >${facts.verb} ${facts.verb ? html`<code>${facts.object}</code>` : facts.object}
         ${item.counts ? shownCounts(item.counts) : nothing}</span
       >
+      ${subagent ? html`<span class="pill" dir="auto">${t("subagentBadge", subagent)}</span>` : nothing}
       <span class="right row t3 xs"
         >${item.answeredBy ? html`<span class="wide-only" dir="auto">${t("answered", visibleLine(item.answeredBy, 60))}</span>` : nothing}
         ${isRunning ? html`<span class="num">${Math.max(0, Math.round((rows.now - item.since) / 1000))} s</span>` : nothing}
