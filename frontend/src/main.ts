@@ -19,6 +19,7 @@ import "./pages/inbox-page.ts";
 import "./pages/task-page.ts";
 import "./styles/tokens.css";
 import "./styles/workbench.css";
+import "./styles/timeline.css";
 import { hasLetters, isForPage, watchKeys } from "./keys.ts";
 import { loadPage } from "./later-pages.ts";
 import { PAGE, enterPage } from "./place.ts";

@@ -39,7 +39,7 @@ export interface ToolCall {
   description?: string;
   input_parameters?: Record<string, unknown>;
   live_content?: string;
-  output?: { text?: string; diff?: FileDiff; structured_data?: unknown };
+  output?: { text?: string; diff?: FileDiff; structured_data?: unknown; exit_code?: number };
   error?: { message: string; type?: string };
   confirmation_request?: ConfirmationRequest;
 }
@@ -98,7 +98,7 @@ export type Happening =
   | { kind: "call"; call: ToolCall; at: number }
   | { kind: "checkpoint"; callId: string; checkpointId: string }
   | { kind: "usage"; usage: Usage }
-  | { kind: "answered"; callId: string; optionId: string; by: string; at: number };
+  | { kind: "answered"; callId: string; optionId: string; by: string; at: number; newContent?: string };
 
 type Json = Record<string, unknown>;
 
@@ -235,7 +235,8 @@ function mainEventsOf(content: Json): TaskEvent[] {
       return [{ kind: "thought", subject: text(first.subject), description: text(first.description), at }];
     case "TOOL_CALL_UPDATE":
       return callsIn(message).map((call) => ({ kind: "call", call, at }));
-    case "TOOL_CALL_CONFIRMATION":
+    case "TOOL_CALL_CONFIRMATION": {
+      const written = object(first.file_details).new_content;
       return [
         {
           kind: "answered",
@@ -243,8 +244,10 @@ function mainEventsOf(content: Json): TaskEvent[] {
           optionId: text(first.selected_option_id),
           by: text(own.answered_by),
           at,
+          ...(typeof written === "string" ? { newContent: written } : {}),
         },
       ];
+    }
     default:
       return [];
   }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { ownWords, subagentOf } from "../src/subagents.ts";
-import { call } from "./support/events.ts";
+import { childOf, ownWords, subagentOf } from "../src/subagents.ts";
+import { call, row } from "./support/events.ts";
 
 // The ids and descriptions are those of isthmus/agent/calls/relayed_questions.py and execution.py.
 const relayed = call("call_1?call_7", "PENDING", { tool_name: "write_file", description: "reviewer: Write notes.md" });
@@ -26,5 +26,20 @@ describe("a question of a subagent", () => {
       "tickets",
     );
     expect(subagentOf(call("x?loop", "PENDING", { tool_name: "continue_repeating", description: "a: b" }))).toBe("");
+  });
+});
+
+describe("the task of a subagent", () => {
+  it("is found by the first line of what it was told, which is its title", () => {
+    const told = (prompt: string) =>
+      call("c", "EXECUTING", { tool_name: "invoke_agent", input_parameters: { agent_name: "reviewer", prompt } });
+    const children = [
+      row("one", { title: "reviewer: Read a.py" }),
+      row("two", { title: `reviewer: ${"x".repeat(79)}\u2026` }),
+    ];
+    expect(childOf(told("\nRead a.py\nthen say what it does"), children)).toBe("one");
+    expect(childOf(told("x".repeat(500)), children)).toBe("two");
+    expect(childOf(told("Read b.py"), children)).toBeUndefined();
+    expect(childOf(call("c", "EXECUTING"), children)).toBeUndefined();
   });
 });

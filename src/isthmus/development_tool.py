@@ -133,11 +133,15 @@ class FileDiff:
 
 @record
 class ToolOutput:
-    """The output of a successful tool; one of the three fields is set."""
+    """The output of a successful tool; one of the first three fields is set.
+
+    ``exit_code``, our own, is the exit code of a failed command: from 1 on, or the negative number of a signal.
+    """
 
     text: Annotated[str | None, 1] = None
     diff: Annotated[FileDiff | None, 2] = None
     structured_data: Annotated[JsonObject | None, 3] = None
+    exit_code: Annotated[int | None, 101] = None
 
     def __post_init__(self) -> None:
         require_at_most_one(self, "result", "text", "diff", "structured_data")
