@@ -2,7 +2,6 @@
 
 import { html, nothing, type TemplateResult } from "lit";
 import { type Token, type Tokens, lexer } from "marked";
-import { colouredCode } from "./coloured-code.ts";
 import { visible } from "./safe.ts";
 import { t } from "./words.ts";
 
@@ -63,14 +62,14 @@ function block(token: Token): Shown {
       const code = token as Tokens.Code;
       // A fence may say more than the language: ```python title="a.py"
       const language = /^[\w+#.-]{1,30}/.exec(code.lang ?? "")?.[0] ?? "";
-      return html`<figure class="code ${code.lang ? "" : "bare"}">
+      return html`<figure class="code ${code.lang ? "" : "bare"}" data-language=${language || nothing}>
         <figcaption>
           ${code.lang ? html`<span class="cut">${code.lang.slice(0, 30)}</span>` : nothing}<isthmus-copy
             .text=${() => code.text}
             .label=${t("copyCode")}
           ></isthmus-copy>
         </figcaption>
-        <pre tabindex="0"><code>${colouredCode(code.text, language)}</code></pre>
+        <pre tabindex="0"><code>${code.text}</code></pre>
       </figure>`;
     }
     case "blockquote":

@@ -16,7 +16,7 @@ const ELEMENTS = new Set(
     " ",
   ),
 );
-const ATTRIBUTES = new Set(["class", "tabindex", "href", "target", "rel", "start", "aria-hidden"]);
+const ATTRIBUTES = new Set(["class", "tabindex", "href", "target", "rel", "start", "aria-hidden", "data-language"]);
 
 /** Fail for an element, an attribute or an address that no text of an agent may have. */
 function expectHarmless(place: HTMLElement): void {

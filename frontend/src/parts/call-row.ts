@@ -13,7 +13,6 @@ import { INVOKE_AGENT, subagentOf } from "../subagents.ts";
 import type { CallItem } from "../task-fold.ts";
 import { t } from "../words.ts";
 import "./call-output.ts";
-import "./copy-button.ts";
 import { shownCounts } from "./counts.ts";
 import type { Rows } from "./task-rows.ts";
 
