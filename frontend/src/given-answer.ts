@@ -39,7 +39,7 @@ function outcomeOf({ optionId }: GivenAnswer, isQuestion: boolean): Outcome {
 export function placeWords(by: string, own: string): string {
   if (!by) return t("byAnother");
   if (by === own) return t("byHere");
-  if (by === "terminal") return t("byTerminal");
+  if (/^(the )?terminal$/i.test(by)) return t("byTerminal");
   if (by === "headless") return t("byProgram");
   if (by === "the task that began it") return t("byParent");
   if (/\bi?phone\b|\bandroid\b/i.test(by)) return t("byPhone");

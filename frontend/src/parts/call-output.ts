@@ -35,14 +35,16 @@ export class CallOutput extends PageElement {
   }
 
   override render() {
-    const { text } = outputText(this.text, this.isWhole ? WHOLE : PART);
+    const { text, hidden } = outputText(this.text, this.isWhole ? WHOLE : PART);
     const part = this.isWhole ? text.replace(/\n$/, "") : lastLines(text, LINES).text;
     const above = Math.max(0, this.lines - linesIn(part));
-    const isOpener = !this.fromTop && (above > 0 || this.isWhole);
-    const words = t(above === 1 ? "oneLineAbove" : "linesAbove", above.toLocaleString());
+    const isOpener = !this.fromTop && (above > 0 || hidden > 0 || this.isWhole);
+    // Of one endless line, characters are missing.
+    const count = (above || hidden).toLocaleString();
+    const words = t(above === 1 ? "oneLineAbove" : above ? "linesAbove" : "charactersAbove", count);
     return html`<div class="out-head">
         ${isOpener ? html`<button class="above" aria-expanded=${this.isWhole} @click=${this.#open}>${this.isWhole ? t("fewerLines") : words}</button>` : nothing}
-        ${this.isWhole && above ? html`<span class="t3">${t("linesNotShown", above.toLocaleString())}</span>` : nothing}
+        ${this.isWhole && (above || hidden) ? html`<span class="t3">${t(above ? "linesNotShown" : "charactersNotShown", count)}</span>` : nothing}
       </div>
       <pre class="out ${this.isWhole ? "whole" : "end"}" tabindex="0" dir="ltr" @scroll=${this.#scrolled}>${part}</pre>
       ${this.isLive && !this.follows ? html`<button class="b small follow" @click=${this.#follow}>${t("follow")}</button>` : nothing}`;

@@ -72,7 +72,7 @@ function ending({ item, rows, isRunning, isOpen, hasFailed, text, diff }: Shown)
   return html`${
     opens
       ? html`<button class="link num" aria-expanded=${isOpen} @click=${() => rows.toggle(item)}>
-          ${words || t("showOutput")}
+          ${words || t(item.call.status === "CANCELLED" ? "rowWhy" : "showOutput")}
         </button>`
       : words
         ? html`<span class="num ${result?.is === "exit" ? "bad" : ""}">${words}</span>`
