@@ -42,6 +42,8 @@ export interface ToolCall {
   output?: { text?: string; diff?: FileDiff; structured_data?: unknown; exit_code?: number };
   error?: { message: string; type?: string };
   confirmation_request?: ConfirmationRequest;
+  /** The files that a subagent has changed for the call. */
+  changed_files?: { file_path: string; added?: number; removed?: number }[];
 }
 
 export interface Part {

@@ -225,6 +225,7 @@ export class TaskFold {
       this.#asking.set(call.tool_call_id, item);
     else this.#asking.delete(call.tool_call_id);
     this.#count(item);
+    if (isOver) this.#countOfSubagent(item);
     this.#plan(call);
     this.#measure(item, call);
     if (isOver) this.#kept.keep(item, event.seq ?? 0);
@@ -248,12 +249,21 @@ export class TaskFold {
     item.counts = counts;
     if (!done || this.#counted.has(item)) return;
     this.#counted.add(item);
-    const file = this.#files.get(done.file_path) ?? { path: done.file_path, added: 0, removed: 0 };
-    this.#files.set(done.file_path, {
-      path: file.path,
-      added: file.added + counts.added,
-      removed: file.removed + counts.removed,
-    });
+    this.#changed(done.file_path, counts);
+  }
+
+  /** Count the files that a subagent has changed for a call, once it is over. */
+  #countOfSubagent(item: CallItem): void {
+    const files = item.call.changed_files;
+    if (!Array.isArray(files) || this.#counted.has(item)) return;
+    this.#counted.add(item);
+    for (const { file_path, added = 0, removed = 0 } of files)
+      if (typeof file_path === "string") this.#changed(file_path, { added, removed });
+  }
+
+  #changed(path: string, { added, removed }: LineCounts): void {
+    const file = this.#files.get(path) ?? { path, added: 0, removed: 0 };
+    this.#files.set(path, { path, added: file.added + added, removed: file.removed + removed });
   }
 
   #plan(call: ToolCall): void {

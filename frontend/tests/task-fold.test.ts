@@ -146,6 +146,19 @@ describe("a fold of a task", () => {
     expect(fold.changedFiles).toEqual([{ path: "/home/user/code/a", added: 3, removed: 1 }]);
   });
 
+  it("counts what a subagent has changed, once, beside the edits of the agent itself", () => {
+    const changed_files = [
+      { file_path: "/home/user/code/a", added: 2 },
+      { file_path: "/home/user/code/b", removed: 1 },
+    ];
+    const done = called("a", "FAILED", { tool_name: "invoke_agent", changed_files });
+    const own = called("b", "SUCCEEDED", { output: { diff: edit("/home/user/code/a", "", "5\n") } });
+    expect(folded([done, structuredClone(done), own]).changedFiles).toEqual([
+      { path: "/home/user/code/a", added: 3, removed: 0 },
+      { path: "/home/user/code/b", added: 0, removed: 1 },
+    ]);
+  });
+
   it("gives the first edit after a prompt's checkpoint to the prompt, and each to its call", () => {
     const fold = folded([
       { kind: "prompt", messageId: "p", text: "go", at: 0, row: row("task") },

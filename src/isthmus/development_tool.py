@@ -148,6 +148,15 @@ class ToolOutput:
 
 
 @record
+class ChangedLines:
+    """Numbers of lines that were added to a file and removed from it; our own. ``file_path`` is absolute."""
+
+    file_path: Annotated[str, 1]
+    added: Annotated[int, 2] = 0
+    removed: Annotated[int, 3] = 0
+
+
+@record
 class ErrorDetails:
     """The failure of a tool: ``message`` for the user, ``type`` a category such as ``read_content_failure``."""
 
@@ -251,7 +260,8 @@ class ToolCall:
     """One tool call, sent whole on every update.
 
     ``live_content`` is the whole output so far, replaced on each update. ``confirmation_request`` is set only while
-    the call is PENDING and waits for a user.
+    the call is PENDING and waits for a user. ``changed_files``, our own, are the files that a subagent has changed for
+    the call.
     """
 
     tool_call_id: Annotated[str, 1]
@@ -263,6 +273,7 @@ class ToolCall:
     output: Annotated[ToolOutput | None, 7] = None
     error: Annotated[ErrorDetails | None, 8] = None
     confirmation_request: Annotated[ConfirmationRequest | None, 9] = None
+    changed_files: Annotated[tuple[ChangedLines, ...], 101] = ()
 
     def __post_init__(self) -> None:
         require_at_most_one(self, "result", "output", "error")
