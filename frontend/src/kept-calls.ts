@@ -5,6 +5,13 @@ import type { LineCounts } from "./diffs.ts";
 import type { GivenAnswer } from "./given-answer.ts";
 import type { FileDiff, ToolCall } from "./protocol.ts";
 
+/** A picture of a message or a result: its task, its event, and its number in it. */
+export interface Picture {
+  task: string;
+  event: number;
+  number: number;
+}
+
 export interface CallItem {
   is: "call";
   key: string;
@@ -18,6 +25,7 @@ export interface CallItem {
   until: number;
   /** Figures of its result, also when the result itself is not kept. */
   result?: CallResult;
+  pictures?: Picture[];
   /** Lines of its whole output until now. */
   lines: number;
   /** Lines of its diff, also when the diff itself is not kept. */

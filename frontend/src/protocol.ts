@@ -99,6 +99,7 @@ export type Happening =
   | { kind: "thought"; subject: string; description: string; at: number }
   | { kind: "call"; call: ToolCall; at: number }
   | { kind: "checkpoint"; callId: string; checkpointId: string }
+  | { kind: "pictures"; callId: string; messageId: string; event: number; numbers: number[] }
   | { kind: "usage"; usage: Usage }
   | { kind: "answered"; callId: string; optionId: string; by: string; at: number; newContent?: string };
 
@@ -170,6 +171,14 @@ function notesOf(own: Json): TaskEvent[] {
       callId: text(checkpoint.tool_call_id),
       checkpointId: text(checkpoint.checkpoint_id),
     }));
+  for (const pictures of list(own.pictures).map(object))
+    notes.push({
+      kind: "pictures",
+      callId: text(pictures.tool_call_id),
+      messageId: text(pictures.message_id),
+      event: count(pictures.event),
+      numbers: list(pictures.numbers).filter((number): number is number => typeof number === "number"),
+    });
   const used = object(own.usage);
   if (own.usage !== undefined) {
     notes.push({

@@ -3,7 +3,7 @@
 
 import { linesIn, resultOf } from "./call-facts.ts";
 import type { Answered } from "./client.ts";
-import { type CallItem, KeptCalls, shortened } from "./kept-calls.ts";
+import { type CallItem, KeptCalls, type Picture, shortened } from "./kept-calls.ts";
 import {
   ENDED,
   type CallStatus,
@@ -22,6 +22,7 @@ export interface PromptItem {
   key: string;
   text: string;
   at: number;
+  pictures?: Picture[];
   /** Checkpoint from before the first edit that followed. */
   checkpoint?: string;
 }
@@ -96,7 +97,7 @@ export class TaskFold {
       this.#apply(event);
       if ("at" in event && event.at) this.#lastAt = event.at;
     }
-    this.count += events.filter((event) => event.kind !== "usage" && event.kind !== "checkpoint").length;
+    this.count += events.filter(({ kind }) => kind !== "usage" && kind !== "checkpoint" && kind !== "pictures").length;
     this.version += 1;
   }
 
@@ -133,6 +134,12 @@ export class TaskFold {
         const edit = this.#byKey.get(`c:${event.callId}`);
         if (edit?.is === "call") edit.checkpoint = event.checkpointId;
         if (this.#prompt) this.#prompt.checkpoint ??= event.checkpointId;
+        return;
+      }
+      case "pictures": {
+        const item = this.#byKey.get(event.callId ? `c:${event.callId}` : `p:${event.messageId}`);
+        if (item?.is === "call" || item?.is === "prompt")
+          item.pictures = event.numbers.map((number) => ({ task: this.name, event: event.event, number }));
         return;
       }
       case "usage":

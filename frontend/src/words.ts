@@ -110,6 +110,8 @@ export const TABLE = {
   charactersAbove: ["{0} characters above", "上方还有 {0} 个字符"],
   charactersNotShown: ["{0} characters above are not shown", "上方 {0} 个字符未显示"],
   rowWhy: ["Why", "原因"],
+  yourMessage: ["Your message", "您的消息"],
+  pictureOf: ["{0}: picture {1} of {2}", "{0}:图片 {1}/{2}"],
   follow: ["Follow", "跟随"],
   notCopied: ["The browser did not allow copying", "浏览器不允许复制"],
   copyCode: ["Copy the code", "复制代码"],

@@ -159,6 +159,27 @@ describe("a fold of a task", () => {
     ]);
   });
 
+  it("gives pictures to the message or the call that they came with", () => {
+    const pictures = (callId: string, messageId: string, event: number): TaskEvent => ({
+      kind: "pictures",
+      callId,
+      messageId,
+      event,
+      numbers: [0],
+    });
+    const fold = folded([
+      { kind: "prompt", messageId: "p", text: "go", at: 0, row: row("task") },
+      called("a", "SUCCEEDED"),
+      pictures("", "p", 1),
+      pictures("a", "", 7),
+      pictures("none", "", 8),
+    ]);
+    expect(fold.items).toMatchObject([
+      { pictures: [{ task: "task", event: 1, number: 0 }] },
+      { pictures: [{ task: "task", event: 7, number: 0 }] },
+    ]);
+  });
+
   it("gives the first edit after a prompt's checkpoint to the prompt, and each to its call", () => {
     const fold = folded([
       { kind: "prompt", messageId: "p", text: "go", at: 0, row: row("task") },

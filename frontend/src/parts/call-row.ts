@@ -54,6 +54,7 @@ export function callRow(item: CallItem, rows: Rows): TemplateResult {
         >${verb} ${object ? html`<code>${object}</code>` : nothing} ${rest}
         ${item.counts ? shownCounts(item.counts) : nothing}</span
       >
+      ${item.pictures ? html`<isthmus-pictures .pictures=${item.pictures} .label=${[verb, object, rest].filter(Boolean).join(" ")}></isthmus-pictures>` : nothing}
       ${subagent ? html`<span class="pill" dir="auto">${t("subagentBadge", subagent)}</span>` : nothing}
       ${item.answer ? html`<span class="by" dir="auto">${answerWords(item.answer, QUESTIONS.has(call.tool_name), answererName())}</span>` : nothing}
       <span class="ends">${ending(shown)}${acts(shown)}</span>

@@ -42,6 +42,7 @@ export function rowOfItem(item: Item, rows: Rows) {
   switch (item.is) {
     case "prompt":
       return html`<div class="said" dir="auto" tabindex="-1">${beginning(item.text)}</div>
+        ${item.pictures ? html`<isthmus-pictures class="of-message" .pictures=${item.pictures} .label=${t("yourMessage")}></isthmus-pictures>` : nothing}
         ${acts(item, rows)}`;
     case "text":
       return html`<div class="prose" dir="auto">
