@@ -1,5 +1,6 @@
 """The rows of a conversation in a browser: results of our tools, outputs, copies, colours, ends and subagents."""
 
+import base64
 import json
 import re
 from collections.abc import Generator
@@ -14,6 +15,12 @@ FAILING = "for i in $(seq 1 30); do echo line $i; done; echo 'Exit Code: 7'; exi
 LIVE = "for i in $(seq 1 191); do echo line $i; done; until [ -e stop ]; do sleep 0.05; done; echo over"
 
 
+PICTURE = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAEklEQVR42mM4lMCjX32bAUIBACTnBWd1bWITAAAAAElFTkSuQmCC"
+)
+"""A PNG of two by two pixels."""
+
+
 def call(tool: str, **arguments: object) -> object:
     return {"call": {"name": tool, "arguments": arguments}}
 
@@ -22,6 +29,7 @@ TODOS = [{"description": "Find", "status": "completed"}, {"description": "Fix", 
 STEPS = [
     call("grep_search", pattern="fromisoformat"),
     call("read_file", file_path="schedule.py"),
+    call("read_file", file_path="board.png"),
     call("glob", pattern="*.py"),
     call("list_directory", dir_path="."),
     call("run_shell_command", command=FAILING),
@@ -51,6 +59,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Generator[Workbench]:
         (workspace / name).write_text(
             "from datetime import datetime\n" + "datetime.fromisoformat('2026')\n" * 2, "utf-8"
         )
+    (workspace / "board.png").write_bytes(PICTURE)
     with workbench(folder, workspace, SCRIPT, "--approval-mode", "yolo") as found:
         yield found
 
@@ -76,10 +85,17 @@ def test_the_calls_of_a_step_are_one_card_with_their_results(page: Page, served:
         ("Search fromisoformat", "4 places in 2 files"),
         ("Read schedule.py", "3 lines"),
         ("Find *.py", "2 files"),
-        ("List .", "2 entries"),
+        ("List .", "3 entries"),
         ("Plan", "1 of 2 done"),
     ):
         expect(row(page, what).locator(".ends")).to_contain_text(result)
+    # A picture comes small, and a tap opens it.
+    picture = row(page, "board.png").get_by_role("button", name="Read board.png: picture 1 of 1")
+    picture.locator("img").evaluate("(shown) => shown.decode()")
+    picture.click()
+    expect(page.get_by_role("dialog").locator("img")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
     failed = row(page, "seq 1 30")
     # The exit code is a fact: the words of the output are not taken for it, and stay.
     expect(failed.locator(".bad")).to_have_text("exit 3")
