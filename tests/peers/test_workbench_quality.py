@@ -186,7 +186,7 @@ def test_huge_lines_do_not_hang_the_page(page: Page, served: Workbench) -> None:
         < 1000
     )
     page.locator("isthmus-task .call", has_text="echo").get_by_role("button", name="Output").click()
-    expect(page.locator("isthmus-task .out")).to_contain_text("characters above are not shown")
+    expect(page.locator("isthmus-task isthmus-output")).to_contain_text("characters above are not shown")
     page.evaluate("document.querySelector('isthmus-items').scrollTop = 0")
     expect(page.locator("isthmus-task .said")).to_have_text("show huge things")
 
