@@ -2,6 +2,7 @@
 
 import { svg, html, type TemplateResult } from "lit";
 import type { TaskState } from "./protocol.ts";
+import { INVOKE_AGENT } from "./subagents.ts";
 import { t } from "./words.ts";
 
 const PATHS = {
@@ -29,6 +30,12 @@ const PATHS = {
   next: svg`<path d="M8 3v9.5M4 8.5l4 4 4-4"/>`,
   archive: svg`<path d="M2.5 3h11v3h-11zM3.5 6v7h9V6M6.5 8.5h3"/>`,
   close: svg`<path d="m4 4 8 8M12 4l-8 8"/>`,
+  list: svg`<path d="m2.5 4 1 1 1.7-2M2.5 11l1 1 1.7-2M8 4.5h5.5M8 11.5h5.5"/>`,
+  image: svg`<rect x="2" y="3" width="12" height="10" rx="1.2"/><circle cx="5.6" cy="6.4" r="1.1"/><path d="m2.5 11.5 3.4-3 2.4 2 2.6-2.6 2.6 2.6"/>`,
+  copy: svg`<rect x="5.5" y="5.5" width="8" height="8" rx="1.2"/><path d="M10.5 5.5V3.7A1.2 1.2 0 0 0 9.3 2.5H3.7a1.2 1.2 0 0 0-1.2 1.2v5.6a1.2 1.2 0 0 0 1.2 1.2h1.8"/>`,
+  person: svg`<circle cx="8" cy="5.2" r="2.4"/><path d="M3.5 13.5a4.5 4.5 0 0 1 9 0"/>`,
+  globe: svg`<circle cx="8" cy="8" r="5.5"/><path d="M2.5 8h11M8 2.5c3.2 3.4 3.2 7.6 0 11M8 2.5c-3.2 3.4-3.2 7.6 0 11"/>`,
+  again: svg`<path d="M13 8a5 5 0 1 1-1.6-3.7M13 2.5v3h-3"/>`,
 } as const;
 
 export type Icon = keyof typeof PATHS;
@@ -46,7 +53,8 @@ export const MARK = html`<svg class="mark" viewBox="0 0 20 20" aria-hidden="true
 const RING = svg`<path d="M7 1.8A5.2 5.2 0 1 1 1.8 7" fill="none" stroke="currentColor" stroke-width="1.6" stroke-linecap="round"/>`;
 const DONE = svg`<path d="m2.8 7.6 2.8 2.8 5.6-6.6" fill="none" stroke="currentColor" stroke-width="1.6" stroke-linecap="round" stroke-linejoin="round"/>`;
 const WAIT = svg`<circle cx="7" cy="7" r="5.2" fill="none" stroke="currentColor" stroke-width="1.6"/><circle cx="7" cy="7" r="2.4" fill="currentColor"/>`;
-const FAIL = svg`<path d="M3.2 3.2l7.6 7.6M10.8 3.2l-7.6 7.6" fill="none" stroke="currentColor" stroke-width="1.6" stroke-linecap="round"/>`;
+const FAIL = svg`<rect x="1.6" y="1.6" width="10.8" height="10.8" rx="2.4" fill="none" stroke="currentColor" stroke-width="1.5"/><path d="m5 5 4 4M9 5 5 9" stroke="currentColor" stroke-width="1.5" stroke-linecap="round"/>`;
+const ENDED = svg`<path d="M3.2 3.2l7.6 7.6M10.8 3.2l-7.6 7.6" fill="none" stroke="currentColor" stroke-width="1.6" stroke-linecap="round"/>`;
 const TODO = svg`<circle cx="7" cy="7" r="5.2" fill="none" stroke="currentColor" stroke-width="1.2" stroke-dasharray="2 2.1"/>`;
 
 /** A state is a shape and a word, never a colour alone. */
@@ -59,7 +67,7 @@ export function stateMark(state: TaskState | "todo"): TemplateResult {
         : state === "failed" || state === "rejected"
           ? (["fail", t("failed"), FAIL] as const)
           : state === "canceled"
-            ? (["done", t("canceled"), FAIL] as const)
+            ? (["done", t("canceled"), ENDED] as const)
             : state === "todo"
               ? (["todo", t("toDo"), TODO] as const)
               : (["run", t("working"), RING] as const);
@@ -100,8 +108,13 @@ export function turnMark(state: "working" | "open" | "partly" | "decided"): Temp
 }
 
 export function toolIcon(name: string): TemplateResult {
-  if (name === "run_shell_command") return icon("shell");
+  if (/shell|bash|exec|terminal|command/.test(name)) return icon("shell");
+  // The name of a plan's tool has "write" in it.
+  if (/todo|plan/.test(name)) return icon("list");
+  if (name === INVOKE_AGENT) return icon("person");
+  if (/web|fetch|browse|url/.test(name)) return icon("globe");
   if (/write|replace|edit|patch/.test(name)) return icon("edit");
+  if (/image|screenshot|picture/.test(name)) return icon("image");
   if (/grep|search|glob|find/.test(name)) return icon("search");
   if (/read|list/.test(name)) return icon("file");
   return icon("plug");

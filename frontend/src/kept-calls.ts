@@ -1,15 +1,33 @@
 // The results of calls that are over, up to a number of characters; the oldest ones are left to the server.
 
+import type { CallResult } from "./call-facts.ts";
 import type { LineCounts } from "./diffs.ts";
+import type { GivenAnswer } from "./given-answer.ts";
 import type { FileDiff, ToolCall } from "./protocol.ts";
+
+/** A picture of a message or a result: its task, its event, and its number in it. */
+export interface Picture {
+  task: string;
+  event: number;
+  number: number;
+}
 
 export interface CallItem {
   is: "call";
   key: string;
   call: ToolCall;
-  answeredBy: string;
+  /** Whether it is the first, and the last, of the calls between two texts: they are drawn as one card. */
+  isFirst: boolean;
+  isLast: boolean;
+  /** The first answer to its question. */
+  answer?: GivenAnswer;
   since: number;
   until: number;
+  /** Figures of its result, also when the result itself is not kept. */
+  result?: CallResult;
+  pictures?: Picture[];
+  /** Lines of its whole output until now. */
+  lines: number;
   /** Lines of its diff, also when the diff itself is not kept. */
   counts?: LineCounts;
   /** Checkpoint of its file from before the edit. */

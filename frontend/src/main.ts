@@ -26,6 +26,7 @@ import "./styles/workbench.css";
 import "./styles/access.css";
 import "./styles/frame.css";
 import "./styles/session.css";
+import "./styles/timeline.css";
 import { hasLetters, isForPage, watchKeys } from "./keys.ts";
 import { loadPage } from "./later-pages.ts";
 import { PAGE, enterPage } from "./place.ts";

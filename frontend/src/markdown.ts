@@ -3,6 +3,7 @@
 import { html, nothing, type TemplateResult } from "lit";
 import { type Token, type Tokens, lexer } from "marked";
 import { visible } from "./safe.ts";
+import { t } from "./words.ts";
 
 type Shown = TemplateResult | string | typeof nothing;
 
@@ -65,8 +66,15 @@ function block(token: Token, top: number): Shown {
       return html`<p>${inline((token as Tokens.Paragraph).tokens)}</p>`;
     case "code": {
       const code = token as Tokens.Code;
-      return html`<figure class="code">
-        ${code.lang ? html`<figcaption>${code.lang.slice(0, 30)}</figcaption>` : nothing}
+      // A fence may say more than the language: ```python title="a.py"
+      const language = /^[\w+#.-]{1,30}/.exec(code.lang ?? "")?.[0] ?? "";
+      return html`<figure class="code ${code.lang ? "" : "bare"}" data-language=${language || nothing}>
+        <figcaption>
+          ${code.lang ? html`<span class="cut">${code.lang.slice(0, 30)}</span>` : nothing}<isthmus-copy
+            .text=${() => code.text}
+            .label=${t("copyCode")}
+          ></isthmus-copy>
+        </figcaption>
         <pre tabindex="0"><code>${code.text}</code></pre>
       </figure>`;
     }

@@ -47,9 +47,11 @@ export interface ToolCall {
   description?: string;
   input_parameters?: Record<string, unknown>;
   live_content?: string;
-  output?: { text?: string; diff?: FileDiff; structured_data?: unknown };
+  output?: { text?: string; diff?: FileDiff; structured_data?: unknown; exit_code?: number };
   error?: { message: string; type?: string };
   confirmation_request?: ConfirmationRequest;
+  /** The files that a subagent has changed for the call. */
+  changed_files?: { file_path: string; added?: number; removed?: number }[];
 }
 
 export interface Part {
@@ -105,8 +107,9 @@ export type Happening =
   | { kind: "thought"; subject: string; description: string; at: number }
   | { kind: "call"; call: ToolCall; at: number }
   | { kind: "checkpoint"; callId: string; checkpointId: string }
+  | { kind: "pictures"; callId: string; messageId: string; event: number; numbers: number[] }
   | { kind: "usage"; usage: Usage }
-  | { kind: "answered"; callId: string; optionId: string; by: string; at: number };
+  | { kind: "answered"; callId: string; optionId: string; by: string; at: number; newContent?: string };
 
 type Json = Record<string, unknown>;
 
@@ -176,6 +179,14 @@ function notesOf(own: Json): TaskEvent[] {
       callId: text(checkpoint.tool_call_id),
       checkpointId: text(checkpoint.checkpoint_id),
     }));
+  for (const pictures of list(own.pictures).map(object))
+    notes.push({
+      kind: "pictures",
+      callId: text(pictures.tool_call_id),
+      messageId: text(pictures.message_id),
+      event: count(pictures.event),
+      numbers: list(pictures.numbers).filter((number): number is number => typeof number === "number"),
+    });
   const used = object(own.usage);
   if (own.usage !== undefined) {
     notes.push({
@@ -243,7 +254,8 @@ function mainEventsOf(content: Json): TaskEvent[] {
       return [{ kind: "thought", subject: text(first.subject), description: text(first.description), at }];
     case "TOOL_CALL_UPDATE":
       return callsIn(message).map((call) => ({ kind: "call", call, at }));
-    case "TOOL_CALL_CONFIRMATION":
+    case "TOOL_CALL_CONFIRMATION": {
+      const written = object(first.file_details).new_content;
       return [
         {
           kind: "answered",
@@ -251,8 +263,10 @@ function mainEventsOf(content: Json): TaskEvent[] {
           optionId: text(first.selected_option_id),
           by: text(own.answered_by),
           at,
+          ...(typeof written === "string" ? { newContent: written } : {}),
         },
       ];
+    }
     default:
       return [];
   }

@@ -1,7 +1,7 @@
 // Search within a session: in the texts of its items, drawn or not.
 
 import type { Item } from "./task-fold.ts";
-import { factsOf } from "./question.ts";
+import { rowFactsOf } from "./call-facts.ts";
 
 /** Return the text of an item in which words are found: what it shows, open or not. */
 export function textOfItem(item: Item, workspace: string): string {
@@ -16,10 +16,11 @@ export function textOfItem(item: Item, workspace: string): string {
       return item.error;
     case "call": {
       const { call } = item;
-      const { verb, object } = factsOf(call, workspace);
+      const { verb, object, rest } = rowFactsOf(call, workspace);
       return [
         verb,
         object,
+        rest,
         call.live_content ?? "",
         call.output?.text ?? "",
         call.output?.diff?.new_content ?? "",

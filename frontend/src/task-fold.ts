@@ -1,8 +1,9 @@
 // A task as it is drawn, folded from its events. The same events in any division give the same view.
 // Each event costs the same, however long the task is; what is kept of calls that are over is bounded.
 
+import { linesIn, resultOf } from "./call-facts.ts";
 import type { Answered } from "./client.ts";
-import { type CallItem, KeptCalls, shortened } from "./kept-calls.ts";
+import { type CallItem, KeptCalls, type Picture, shortened } from "./kept-calls.ts";
 import {
   ENDED,
   type CallStatus,
@@ -13,6 +14,7 @@ import {
   type Usage,
 } from "./protocol.ts";
 import { countLines, diffOf, type LineCounts } from "./diffs.ts";
+import type { GivenAnswer } from "./given-answer.ts";
 import { GrowingText } from "./text-parts.ts";
 
 export interface PromptItem {
@@ -20,6 +22,7 @@ export interface PromptItem {
   key: string;
   text: string;
   at: number;
+  pictures?: Picture[];
   /** Checkpoint from before the first edit that followed. */
   checkpoint?: string;
 }
@@ -27,11 +30,27 @@ export interface PromptItem {
 export type { CallItem };
 
 export type Item =
-  | PromptItem
-  | { is: "text"; key: string; text: string; prefix: string }
-  | { is: "thought"; key: string; subject: string; description: string; at: number }
-  | CallItem
-  | { is: "end"; key: string; state: TaskState; error: string };
+  PromptItem | { is: "text"; key: string; text: string; prefix: string } | ThoughtItem | CallItem | EndItem;
+
+export interface ThoughtItem {
+  is: "thought";
+  key: string;
+  subject: string;
+  description: string;
+  at: number;
+  /** Milliseconds since what came before it; 0 if that is not known. */
+  time: number;
+}
+
+export interface EndItem {
+  is: "end";
+  key: string;
+  state: TaskState;
+  error: string;
+  at: number;
+  /** The last message of the user, which can be sent again; empty for a command. */
+  again: string;
+}
 
 export interface Todo {
   description: string;
@@ -59,6 +78,8 @@ export class TaskFold {
   #byKey = new Map<string, Item>();
   #texts = new Map<string, { growing: GrowingText; items: Item[] }>();
   #prompt: PromptItem | undefined;
+  /** Time in milliseconds of the last event that has one. */
+  #lastAt = 0;
   #asking = new Map<string, CallItem>();
   #files = new Map<string, ChangedFile>();
   #kept: KeptCalls;
@@ -72,8 +93,11 @@ export class TaskFold {
   }
 
   apply(events: TaskEvent[]): void {
-    for (const event of events) this.#apply(event);
-    this.count += events.filter((event) => event.kind !== "usage" && event.kind !== "checkpoint").length;
+    for (const event of events) {
+      this.#apply(event);
+      if ("at" in event && event.at) this.#lastAt = event.at;
+    }
+    this.count += events.filter(({ kind }) => kind !== "usage" && kind !== "checkpoint" && kind !== "pictures").length;
     this.version += 1;
   }
 
@@ -112,6 +136,12 @@ export class TaskFold {
         if (this.#prompt) this.#prompt.checkpoint ??= event.checkpointId;
         return;
       }
+      case "pictures": {
+        const item = this.#byKey.get(event.callId ? `c:${event.callId}` : `p:${event.messageId}`);
+        if (item?.is === "call" || item?.is === "prompt")
+          item.pictures = event.numbers.map((number) => ({ task: this.name, event: event.event, number }));
+        return;
+      }
       case "usage":
         for (const name of ["input", "output", "cached", "thought", "cost", "unpriced"] as const)
           this.usage[name] += event.usage[name];
@@ -121,7 +151,8 @@ export class TaskFold {
         this.error = event.error;
         this.isOffline = event.state === "working" && event.reason === "offline";
         if (ENDED.has(event.state) && event.state !== "completed") {
-          this.#put({ is: "end", key: `e:${this.items.length}`, state: event.state, error: event.error });
+          const { state, error, at } = event;
+          this.#put({ is: "end", key: `e:${this.items.length}`, state, error, at, again: this.#prompt?.text ?? "" });
         }
         for (const call of event.pending) this.#call(call, event);
         return;
@@ -136,6 +167,7 @@ export class TaskFold {
           subject: event.subject,
           description: event.description,
           at: event.at,
+          time: this.#lastAt && event.at ? Math.max(0, event.at - this.#lastAt) : 0,
         });
         return;
       case "call":
@@ -143,7 +175,7 @@ export class TaskFold {
         return;
       case "answered": {
         const known = this.#byKey.get(`c:${event.callId}`);
-        if (known?.is === "call" && !known.answeredBy) known.answeredBy = event.by || "another client";
+        if (known?.is === "call") known.answer ??= answerOf(event, known.call);
         if (!this.answers.has(event.callId)) this.answers.set(event.callId, { by: event.by, optionId: event.optionId });
         this.#asking.delete(event.callId);
       }
@@ -187,20 +219,31 @@ export class TaskFold {
         is: "call",
         key: `c:${call.tool_call_id}`,
         call,
-        answeredBy: "",
+        isFirst: true,
+        isLast: true,
         since: event.at,
         until: isOver ? event.at : 0,
+        lines: 0,
         fetched: 0,
       };
       this.#put(item);
     }
-    if (call.status === "PENDING" && call.confirmation_request && !item.answeredBy)
+    if (call.status === "PENDING" && call.confirmation_request && !item.answer)
       this.#asking.set(call.tool_call_id, item);
     else this.#asking.delete(call.tool_call_id);
     this.#count(item);
+    if (isOver) this.#countOfSubagent(item);
     this.#plan(call);
+    this.#measure(item, call);
     if (isOver) this.#kept.keep(item, event.seq ?? 0);
     else if (call.live_content) item.call = { ...item.call, live_content: shortened(call.live_content, 20_000) };
+  }
+
+  /** Note the figures of a result, and how long an output is, before it is shortened. */
+  #measure(item: CallItem, call: ToolCall): void {
+    const result = resultOf(call);
+    if (result) item.result = result;
+    item.lines = linesIn(call.error?.message ?? call.output?.text ?? call.live_content ?? "");
   }
 
   /** Count the lines of a diff once, when it comes. */
@@ -213,12 +256,21 @@ export class TaskFold {
     item.counts = counts;
     if (!done || this.#counted.has(item)) return;
     this.#counted.add(item);
-    const file = this.#files.get(done.file_path) ?? { path: done.file_path, added: 0, removed: 0 };
-    this.#files.set(done.file_path, {
-      path: file.path,
-      added: file.added + counts.added,
-      removed: file.removed + counts.removed,
-    });
+    this.#changed(done.file_path, counts);
+  }
+
+  /** Count the files that a subagent has changed for a call, once it is over. */
+  #countOfSubagent(item: CallItem): void {
+    const files = item.call.changed_files;
+    if (!Array.isArray(files) || this.#counted.has(item)) return;
+    this.#counted.add(item);
+    for (const { file_path, added = 0, removed = 0 } of files)
+      if (typeof file_path === "string") this.#changed(file_path, { added, removed });
+  }
+
+  #changed(path: string, { added, removed }: LineCounts): void {
+    const file = this.#files.get(path) ?? { path, added: 0, removed: 0 };
+    this.#files.set(path, { path, added: file.added + added, removed: file.removed + removed });
   }
 
   #plan(call: ToolCall): void {
@@ -235,8 +287,15 @@ export class TaskFold {
     if (this.#byKey.has(item.key)) return;
     this.#byKey.set(item.key, item);
     this.items.push(item);
+    this.#join(this.items.length - 1);
     // Two tasks of a session may have calls of the same id.
     item.key = `${this.name}/${item.key}`;
+  }
+
+  /** Join the item at a place with the one before it if both are calls. */
+  #join(at: number): void {
+    const [before, item] = [this.items[at - 1], this.items[at]];
+    if (before?.is === "call" && item?.is === "call") before.isLast = item.isFirst = false;
   }
 
   #drop(messageId: string): void {
@@ -245,10 +304,18 @@ export class TaskFold {
     this.#texts.delete(messageId);
     // It is the text under way, so that it is near the end.
     for (const item of known.items) {
-      this.items.splice(this.items.lastIndexOf(item), 1);
+      const at = this.items.lastIndexOf(item);
+      this.items.splice(at, 1);
+      this.#join(at);
       this.#byKey.delete(item.key.slice(this.name.length + 1));
     }
   }
+}
+
+function answerOf(event: TaskEvent & { kind: "answered" }, call: ToolCall): GivenAnswer {
+  const { by, optionId, at, newContent } = event;
+  const proposed = call.confirmation_request?.file_edit_details?.new_content;
+  return { by, optionId, at, isEdited: newContent !== undefined && proposed !== undefined && newContent !== proposed };
 }
 
 export function linesOf(text: string): string[] {

@@ -80,7 +80,48 @@ describe("a fold of a task", () => {
     const fold = folded([asked("a"), answered("a", "phone"), answered("a", "desk", "cancel"), asked("a")]);
     expect(fold.questions).toEqual([]);
     expect(fold.answers.get("a")).toEqual({ by: "phone", optionId: "proceed_once" });
-    expect(fold.items).toMatchObject([{ answeredBy: "phone" }]);
+    expect(fold.items).toMatchObject([{ answer: { by: "phone", optionId: "proceed_once", isEdited: false } }]);
+  });
+
+  it("says whether the user has changed what was proposed", () => {
+    const proposed = asked("a", {
+      confirmation_request: { options: [], file_edit_details: edit("/home/user/code/a", "1\n", "2\n") },
+    });
+    const edited = (newContent: string) => [proposed, { ...answered("a", "phone"), newContent } as TaskEvent];
+    expect(folded(edited("3\n")).items).toMatchObject([{ answer: { isEdited: true } }]);
+    expect(folded(edited("2\n")).items).toMatchObject([{ answer: { isEdited: false } }]);
+  });
+
+  it("joins the calls between two other items, also when a text between them is taken back", () => {
+    fc.assert(
+      fc.property(fc.array(anyEvent, { maxLength: 40 }), (events) => {
+        const { items } = folded(events);
+        for (const [at, item] of items.entries())
+          if (item.is === "call")
+            expect([item.isFirst, item.isLast]).toEqual([items[at - 1]?.is !== "call", items[at + 1]?.is !== "call"]);
+      }),
+    );
+  });
+
+  it("keeps the figures of a result whose output is not kept, and counts its lines before it is shortened", () => {
+    const fold = new TaskFold("task", 500);
+    const output = { text: "line\n".repeat(50_000), exit_code: 3 };
+    fold.apply([called("a", "SUCCEEDED", { tool_name: "run_shell_command", output }, 1)]);
+    fold.apply([called("b", "SUCCEEDED", { output: { text: "x".repeat(900) } }, 2)]);
+    expect(fold.items[0]).toMatchObject({ fetched: 1, lines: 50_000, result: { is: "exit", code: 3 } });
+  });
+
+  it("knows how long a thought has taken, and what can be sent again after a failure", () => {
+    const fold = folded([
+      { kind: "prompt", messageId: "p", text: "go", at: 0, row: row("task") },
+      { ...turned("working"), at: 1_000 } as TaskEvent,
+      { kind: "thought", subject: "s", description: "d", at: 10_000 },
+      { ...turned("failed", "no"), at: 12_000 } as TaskEvent,
+    ]);
+    expect(fold.items.slice(1)).toMatchObject([
+      { is: "thought", time: 9_000 },
+      { is: "end", at: 12_000, again: "go" },
+    ]);
   });
 
   it("puts a text in the place of the one that it replaces", () => {
@@ -103,6 +144,40 @@ describe("a fold of a task", () => {
       called("b", "SUCCEEDED", { output: { diff: edit("/home/user/code/a", "", "5\n") } }),
     ]);
     expect(fold.changedFiles).toEqual([{ path: "/home/user/code/a", added: 3, removed: 1 }]);
+  });
+
+  it("counts what a subagent has changed, once, beside the edits of the agent itself", () => {
+    const changed_files = [
+      { file_path: "/home/user/code/a", added: 2 },
+      { file_path: "/home/user/code/b", removed: 1 },
+    ];
+    const done = called("a", "FAILED", { tool_name: "invoke_agent", changed_files });
+    const own = called("b", "SUCCEEDED", { output: { diff: edit("/home/user/code/a", "", "5\n") } });
+    expect(folded([done, structuredClone(done), own]).changedFiles).toEqual([
+      { path: "/home/user/code/a", added: 3, removed: 0 },
+      { path: "/home/user/code/b", added: 0, removed: 1 },
+    ]);
+  });
+
+  it("gives pictures to the message or the call that they came with", () => {
+    const pictures = (callId: string, messageId: string, event: number): TaskEvent => ({
+      kind: "pictures",
+      callId,
+      messageId,
+      event,
+      numbers: [0],
+    });
+    const fold = folded([
+      { kind: "prompt", messageId: "p", text: "go", at: 0, row: row("task") },
+      called("a", "SUCCEEDED"),
+      pictures("", "p", 1),
+      pictures("a", "", 7),
+      pictures("none", "", 8),
+    ]);
+    expect(fold.items).toMatchObject([
+      { pictures: [{ task: "task", event: 1, number: 0 }] },
+      { pictures: [{ task: "task", event: 7, number: 0 }] },
+    ]);
   });
 
   it("gives the first edit after a prompt's checkpoint to the prompt, and each to its call", () => {

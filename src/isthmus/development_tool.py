@@ -133,14 +133,27 @@ class FileDiff:
 
 @record
 class ToolOutput:
-    """The output of a successful tool; one of the three fields is set."""
+    """The output of a successful tool; one of the first three fields is set.
+
+    ``exit_code``, our own, is the exit code of a failed command: from 1 on, or the negative number of a signal.
+    """
 
     text: Annotated[str | None, 1] = None
     diff: Annotated[FileDiff | None, 2] = None
     structured_data: Annotated[JsonObject | None, 3] = None
+    exit_code: Annotated[int | None, 101] = None
 
     def __post_init__(self) -> None:
         require_at_most_one(self, "result", "text", "diff", "structured_data")
+
+
+@record
+class ChangedLines:
+    """Numbers of lines that were added to a file and removed from it; our own. ``file_path`` is absolute."""
+
+    file_path: Annotated[str, 1]
+    added: Annotated[int, 2] = 0
+    removed: Annotated[int, 3] = 0
 
 
 @record
@@ -252,7 +265,8 @@ class ToolCall:
     """One tool call, sent whole on every update.
 
     ``live_content`` is the whole output so far, replaced on each update. ``confirmation_request`` is set only while
-    the call is PENDING and waits for a user.
+    the call is PENDING and waits for a user. ``changed_files``, our own, are the files that a subagent has changed for
+    the call.
     """
 
     tool_call_id: Annotated[str, 1]
@@ -264,6 +278,7 @@ class ToolCall:
     output: Annotated[ToolOutput | None, 7] = None
     error: Annotated[ErrorDetails | None, 8] = None
     confirmation_request: Annotated[ConfirmationRequest | None, 9] = None
+    changed_files: Annotated[tuple[ChangedLines, ...], 101] = ()
 
     def __post_init__(self) -> None:
         require_at_most_one(self, "result", "output", "error")

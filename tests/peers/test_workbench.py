@@ -110,7 +110,7 @@ def test_a_prompt_becomes_an_edit_that_was_changed_in_the_page(browser: Browser,
         edit_in(page, "# mine")
         page.click("isthmus-question .primary")
         expect(page.locator("isthmus-task .prose strong")).to_have_text("it")
-        expect(page.locator("isthmus-task .call")).to_contain_text("Answered by Chrome on Linux")
+        expect(page.locator("isthmus-task .call")).to_contain_text("accepted with your change, ")
     assert (served.workspace / "code.py").read_text("utf-8") == 'print("hello")\nprint("end")\n# mine'
 
 
@@ -171,7 +171,7 @@ def test_a_question_that_is_answered_in_a_terminal_says_so(page: Page, shared: W
     headers = {"Authorization": f"Bearer {token}", "A2A-Extensions": EXTENSION_URI}
     sent = page.request.post(f"{shared.url}message:send", data={"message": message}, headers=headers)
     assert sent.status == 200
-    expect(page.locator("isthmus-task .call")).to_contain_text("Answered by the terminal")
+    expect(page.locator("isthmus-task .call")).to_contain_text("allowed in the terminal, ")
     expect(page.locator("isthmus-question")).to_have_count(0)
 
 

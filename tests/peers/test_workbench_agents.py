@@ -113,7 +113,7 @@ async def test_the_edit_of_a_hosted_agent_is_written_as_it_was_changed_in_the_pa
         await question.locator(".primary").click()
         await expect(page.locator("isthmus-task .prose").last).to_contain_text("Done.")
         assert file.read_text("utf-8") == PROPOSED + "mine"
-        await expect(page.locator("isthmus-task .call").last).to_contain_text("Answered by Chrome on Linux")
+        await expect(page.locator("isthmus-task .call").last).to_contain_text("accepted with your change, ")
 
 
 async def test_what_a_hosted_agent_states_of_tokens_and_cost_is_beside_its_conversation(

@@ -23,6 +23,7 @@ MESSAGES: tuple[type, ...] = (
     development_tool.ToolOutput,
     development_tool.ErrorDetails,
     development_tool.ConfirmationOption,
+    development_tool.ChangedLines,
     development_tool.CommandTrial,
     development_tool.ExecuteDetails,
     development_tool.McpDetails,

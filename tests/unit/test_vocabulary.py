@@ -255,6 +255,11 @@ FIELDS = [
     pytest.param(development_tool.McpServerSettings, "env", "optional", "Struct", 6),
     # And one that it adds to options.
     pytest.param(development_tool.ConfirmationOption, "kind", "optional", "string", 101),
+    pytest.param(development_tool.ToolOutput, "exit_code", "optional", "int32", 101),
+    pytest.param(development_tool.ToolCall, "changed_files", "repeated", "ChangedLines", 101),
+    pytest.param(development_tool.ChangedLines, "file_path", "", "string", 1),
+    pytest.param(development_tool.ChangedLines, "added", "", "int32", 2),
+    pytest.param(development_tool.ChangedLines, "removed", "", "int32", 3),
     pytest.param(development_tool.ExecuteDetails, "trial", "optional", "CommandTrial", 101),
     pytest.param(development_tool.CommandTrial, "id", "", "string", 1),
     pytest.param(development_tool.CommandTrial, "changes", "", "string", 2),

@@ -1,5 +1,6 @@
 // Banners of a conversation: about its connection, and about a session that was put away.
 
+import { LANGUAGE } from "../language.ts";
 import { html, nothing } from "lit";
 import { icon } from "../icons.ts";
 import { visibleLine } from "../safe.ts";
@@ -15,7 +16,7 @@ export function connectionBanner(session: SessionStream, now: number) {
       ${icon("plug")}
       <div>
         <p class="md">
-          ${session.lostAt ? t("lostAt", new Date(session.lostAt).toLocaleTimeString()) : t("notReached")}
+          ${session.lostAt ? t("lostAt", new Date(session.lostAt).toLocaleTimeString(LANGUAGE)) : t("notReached")}
           ${t("nextTry", seconds)}
         </p>
         <p class="t2">${t("goesOnWithout")}</p>

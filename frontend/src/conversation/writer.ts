@@ -36,6 +36,12 @@ export class MessageWriter {
     this.#queueing = this.#queueing.then(() => this.#queue(written, box));
   }
 
+  /** Send the message of a turn that did not end well again, as the next turn; what is being written stays. */
+  async again(text: string): Promise<void> {
+    const { action, context } = this.view;
+    if (context && !action.isUnderWay) await this.#send({ text, mode: "", images: [] }, context);
+  }
+
   /** Keep what is written and not sent for other devices; what this page has stays, whatever comes of it. */
   keepDraft(text: string): void {
     const { contextId, sessions } = this.view;

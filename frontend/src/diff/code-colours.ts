@@ -11,11 +11,18 @@ const MAXIMUM_CHARACTERS = 100_000;
 
 const HIGHLIGHTER = tagHighlighter(CODE_TAGS.map(({ name, tag }) => ({ tag, class: `c-${name}` })));
 
-/** Return the coloured parts of each line of a text; nothing if its language is not known. */
-export async function codeColours(text: string, path: string): Promise<Span[][]> {
-  const found =
-    text.length > MAXIMUM_CHARACTERS ? null : LanguageDescription.matchFilename(languages, path.split("/").pop() ?? "");
-  if (found === null) return [];
+/** Return the coloured parts of each line of a file; nothing if its language is not known. */
+export function codeColours(text: string, path: string): Promise<Span[][]> {
+  return coloursIn(text, LanguageDescription.matchFilename(languages, path.split("/").pop() ?? ""));
+}
+
+/** Return the same of a block of Markdown, whose language has a name. */
+export function fenceColours(text: string, name: string): Promise<Span[][]> {
+  return coloursIn(text, LanguageDescription.matchLanguageName(languages, name, false));
+}
+
+async function coloursIn(text: string, found: LanguageDescription | null): Promise<Span[][]> {
+  if (text.length > MAXIMUM_CHARACTERS || found === null) return [];
   const { language } = await found.load();
   const lines: Span[][] = [[]];
   let at = 0;

@@ -29,6 +29,7 @@ import { StatusReader } from "../session-status.ts";
 import { type SessionReader, SessionStream } from "../session-stream.ts";
 import { type Change, type SessionList, sessionPath, turnAt } from "../sessions.ts";
 import type { TaskStore } from "../store.ts";
+import { childOf } from "../subagents.ts";
 import type { Item } from "../task-fold.ts";
 import { t } from "../words.ts";
 
@@ -55,6 +56,7 @@ export class TaskPage extends PageElement implements QuestionsPage {
   readonly action = new Action(() => this.requestUpdate());
   readonly #freshness = new Freshness(this);
   readonly #writer = new MessageWriter(this);
+  #endColours = (): void => undefined;
   readonly #rewinds = new Rewinds(this);
   readonly #questions: Questions = new Questions(this);
   readonly #open = new OpenItems(
@@ -84,6 +86,12 @@ export class TaskPage extends PageElement implements QuestionsPage {
     addEventListener("keydown", this.#press);
     this.stream.attach();
     this.#questions.attach();
+    void import("../parts/row-extras.ts").then(
+      ({ colourFences }) => {
+        if (this.isConnected) this.#endColours = colourFences(this);
+      },
+      () => undefined, // without a connection
+    );
   }
 
   override disconnectedCallback(): void {
@@ -91,6 +99,7 @@ export class TaskPage extends PageElement implements QuestionsPage {
     removeEventListener("keydown", this.#press);
     this.stream.detach();
     this.#questions.detach();
+    this.#endColours();
   }
 
   override willUpdate(changed: Map<string, unknown>): void {
@@ -194,6 +203,10 @@ export class TaskPage extends PageElement implements QuestionsPage {
       canBranch: this.canBranch && isWhole,
       rewind: (item) => void this.#rewinds.ask(item),
       branch: (item) => void this.#rewinds.branch(item),
+      last: this.stream.items.at(-1),
+      again: (item) => void this.#writer.again(item.again),
+      childOf: ({ call, key }) => childOf(call, this.store.childrenOf(key.split("/c:", 1)[0] ?? "")),
+      stop: (taskId) => void this.#stop(taskId),
     };
     return html` <main class="pane surface">
         ${sessionHead(
@@ -336,10 +349,11 @@ export class TaskPage extends PageElement implements QuestionsPage {
     } else go(`${PAGE}task/${taskId}`);
   }
 
-  async #stop(): Promise<void> {
+  /** Stop the turn that works, or the task of a subagent alone. */
+  async #stop(taskId = ""): Promise<void> {
     try {
       const working = this.stream.folds.findLast((fold) => !ENDED.has(fold.state)) ?? this.#fold;
-      await cancel(working.name);
+      await cancel(taskId || working.name);
     } catch (error) {
       this.action.fail(error);
     }

@@ -31,7 +31,7 @@ export class LinesBelow extends PageElement {
 
   override render() {
     if (!this.count) return nothing;
-    const words = t(this.count === 1 ? "lineBelow" : "linesBelow", this.count.toLocaleString());
+    const words = t(this.count === 1 ? "lineBelow" : "linesBelow", this.count);
     return html`<button class="below num" @click=${this.#go}>${words} ${icon("next")}</button>`;
   }
 

@@ -37,6 +37,7 @@ from isthmus.web.links import entry_link, is_origin, is_reachable
 from isthmus.web.model_figures import model_prices, use_today
 from isthmus.web.notifications import Notifications
 from isthmus.web.pairing import SHORT_SECONDS, PairingCode, PairingCodes, TooManyCodesError, WrongCodeError
+from isthmus.web.pictures import PICTURES, PicturesApi
 from isthmus.web.push.answering import PushedAnswers
 from isthmus.web.push.requests import answer_pushed, let_answer, push_state, subscribe
 from isthmus.web.review_feed import ReviewFeed, merged
@@ -98,6 +99,7 @@ class WorkbenchPages:
     """Path of that URL without the slash at its end, below which the page is; the bundle is of this path, too."""
     changes: ChangeFeed | None = None
     sessions: SessionsApi | None = None
+    pictures: PicturesApi | None = None
     review_feed: ReviewFeed | None = field(init=False)
     """Changes of the reviews, as lines of the same stream; None without reviews."""
     _streams: dict[Principal, OpenStreams] = field(default_factory=dict[Principal, OpenStreams])
@@ -177,6 +179,8 @@ class WorkbenchPages:
             handler = self._revoke
         if method == "sessions" and self.sessions is not None:
             handler = self._sessions
+        if method == PICTURES and self.pictures is not None and request.method == "GET":
+            handler = self._pictures
         if method in KINDS and self.reviews is not None:
             handler = self._reviews
         if handler is None:
@@ -196,6 +200,11 @@ class WorkbenchPages:
         if self.sessions is None:
             return Refusal(404, "this server has no sessions", {})
         return await self.sessions.respond(request.scope["path"].removeprefix(API), principal, request, body_of)
+
+    async def _pictures(self, principal: Principal, request: HttpRequest, body_of: BodyOf) -> Reply:
+        if self.pictures is None:
+            return Refusal(404, "this server has no pictures", {})
+        return await self.pictures.respond(request.scope["path"].removeprefix(API), principal)
 
     async def _reviews(self, principal: Principal, request: HttpRequest, body_of: BodyOf) -> Reply:
         if self.reviews is None:

@@ -1,14 +1,16 @@
 """Notes in stored events about the time before them: tokens of replies, and checkpoints."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from isthmus.a2a.protocol.task_encoder import StatusEncoder
 from isthmus.a2a.v1.encoder import ShapeV1
 from isthmus.client import Delivery, TaskSnapshot
 from isthmus.development_tool import ToolCall, ToolCallStatus
-from isthmus.events import AgentEvent, StateChange, TaskState, TextContent, ToolCallUpdate
-from isthmus.internal_events import Checkpoint, Compacted, ModelReply, ModelUsed
+from isthmus.events import AgentEvent, Prompt, StateChange, TaskState, TextContent, ToolCallUpdate
+from isthmus.internal_events import Checkpoint, Compacted, ModelReply, ModelUsed, ToolResultRecorded
+from isthmus.media import PDF, PNG, Media
 
 URI = "https://example.org/extension"
 CALL = ToolCall("call", ToolCallStatus.EXECUTING, "replace", {})
@@ -89,3 +91,18 @@ def test_progress_that_is_not_stored_tells_nothing() -> None:
 def test_without_the_extension_or_a_request_for_notes_nothing_is_told() -> None:
     assert notes(uri=None) == [{}]
     assert notes(has_notes=False) == [{}, {}, {}, {}]
+
+
+def test_the_next_event_names_the_pictures_that_came_before_it() -> None:
+    snapshot = TaskSnapshot("task", "context", TaskState.WORKING, 0, "/", 0.0, 0.0)
+    encoder = StatusEncoder(ShapeV1(), snapshot, URI, has_notes=True)
+    media = (Media(PNG, Path("/files/a.png")), Media(PDF, Path("/files/b.pdf")), Media(PNG, Path("/files/c.png")))
+    events = (
+        Prompt("m", "look", None, media=media),
+        ToolResultRecorded("call", "seen", media=media[:1]),
+        TextContent("t", "I see."),
+    )
+    items = [item for seq, event in enumerate(events, 1) for item in encoder.encode(Delivery(seq, 0.0, event))]
+    assert [item["statusUpdate"]["metadata"][URI].get("pictures") for item in items] == [
+        [{"message_id": "m", "event": 1, "numbers": [0, 2]}, {"tool_call_id": "call", "event": 2, "numbers": [0]}]
+    ]

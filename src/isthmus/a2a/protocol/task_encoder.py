@@ -7,8 +7,8 @@ with the content. We add to that metadata object:
 - ``answered_by`` (TOOL_CALL_CONFIRMATION)
 - ``reason`` (STATE_CHANGE): a machine-readable word
 - ``retry`` (STATE_CHANGE): while a model request is tried again
-- ``usage`` and ``checkpoints`` (any stored event, for clients that ask for notes): the tokens of the models and
-  what they cost since the event before, and the checkpoints taken since then
+- ``usage``, ``checkpoints`` and ``pictures`` (any stored event, for clients that ask for notes): the tokens of the
+  models and what they cost since the event before, and the checkpoints taken and the pictures that came since then
 - ``replaces_message_id`` (TEXT_CONTENT, first part of a text): the text that is void, as it broke off halfway
 
 Without the extension only states, artifacts and questions are sent, and the answer of a completed task as an artifact,
@@ -41,7 +41,8 @@ from isthmus.events import (
     Thought,
     ToolCallUpdate,
 )
-from isthmus.internal_events import Checkpoint, Compacted, InternalEvent, ModelReply, ModelUsed
+from isthmus.internal_events import Checkpoint, Compacted, InternalEvent, ModelReply, ModelUsed, ToolResultRecorded
+from isthmus.media import Media
 from isthmus.session_status import US_DOLLARS
 from isthmus.task_view import ModelUsage
 from isthmus.text.money import in_dollars
@@ -128,6 +129,7 @@ class StatusEncoder(StreamEncoder):
         self._begun = False
         self._usage = ModelUsage()
         self._checkpoints: list[JsonDict] = []
+        self._pictures: list[JsonDict] = []
         self._ids = {"taskId": snapshot.task_id, "contextId": snapshot.context_id}
 
     @override
@@ -194,10 +196,21 @@ class StatusEncoder(StreamEncoder):
             case Checkpoint(checkpoint_id, call_id):
                 self._checkpoints.append({"checkpoint_id": checkpoint_id, "tool_call_id": call_id})
                 return None
+            case ToolResultRecorded(call_id, media=media) if media:
+                self._note_pictures(delivery, media, tool_call_id=call_id)
+                return None
+            case Prompt(message_id, media=media) if media:
+                self._note_pictures(delivery, media, message_id=message_id)
+                return None
             case Prompt() | Command() | AgentMessage() | InternalEvent():
                 return None
             case _:
                 assert_never(delivery.event)
+
+    def _note_pictures(self, delivery: Delivery, media: Sequence[Media], **whose: str) -> None:
+        numbers = [number for number, item in enumerate(media) if item.media_type.startswith("image/")]
+        if numbers:
+            self._pictures.append({**whose, "event": delivery.seq, "numbers": numbers})
 
     def _state_change(
         self,
@@ -260,6 +273,8 @@ class StatusEncoder(StreamEncoder):
             found["usage"], self._usage = _usage(self._usage), ModelUsage()
         if self._checkpoints:
             found["checkpoints"], self._checkpoints = self._checkpoints, []
+        if self._pictures:
+            found["pictures"], self._pictures = self._pictures, []
         return found
 
     def _artifact(self, update: ArtifactUpdate) -> JsonDict:

@@ -167,7 +167,7 @@ class CallExecution:
                     case ToolWaits(questions):
                         await self._relay(call, questions)
                         return
-                    case ToolSucceeded(output, _, media, loads, tokens, seen, wrote) as result:
+                    case ToolSucceeded(_, _, media, loads, tokens, seen, wrote) as result:
                         await self._note_edit(running.checkpoint_id)
                         for_model, is_hidden = await self._after_hooks(call, result)
                         changed = await own_changes(running.files_before, result)
@@ -176,19 +176,19 @@ class CallExecution:
                         await self._turn.emit(
                             *withdrawal_events(self._session, call.tool_call_id),
                             *map(_usage, tokens),
-                            ToolCallUpdate(replace(call, status=ToolCallStatus.SUCCEEDED, output=output)),
+                            ToolCallUpdate(_succeeded(call, result)),
                             *_files_seen(() if is_hidden else seen, (*wrote, *changed)),
                             ToolResultRecorded(call.tool_call_id, for_model, is_hidden, () if is_hidden else media),
                         )
                         return
-                    case ToolFailed(error, _, media, tokens) as result:
+                    case ToolFailed(_, _, media, tokens) as result:
                         for_model, is_hidden = await self._after_hooks(call, result)
                         changed = await own_changes(running.files_before, result)
                         await self._turn.emit(
                             *withdrawal_events(self._session, call.tool_call_id),
                             *map(_usage, tokens),
                             *_files_seen((), changed),
-                            ToolCallUpdate(replace(call, status=ToolCallStatus.FAILED, error=error)),
+                            ToolCallUpdate(_failed(call, result)),
                             ToolResultRecorded(call.tool_call_id, for_model, True, () if is_hidden else media),
                         )
                         return
@@ -363,6 +363,14 @@ def _files_of_trial(approved: Approved, place: ToolContext) -> list[Path]:
     """Return the files that the changes of a tried command replace; none for any other call."""
     trial = approved.details.trial if isinstance(approved.details, ExecuteDetails) else None
     return [] if trial is None or not trial.id else [place.workspace.root / path for path in trial.files]
+
+
+def _succeeded(call: ToolCall, result: ToolSucceeded) -> ToolCall:
+    return replace(call, status=ToolCallStatus.SUCCEEDED, output=result.output, changed_files=result.changed)
+
+
+def _failed(call: ToolCall, result: ToolFailed) -> ToolCall:
+    return replace(call, status=ToolCallStatus.FAILED, error=result.error, changed_files=result.changed)
 
 
 def _files_seen(shown: Sequence[SeenText], own: Sequence[SeenText]) -> Sequence[AgentEvent]:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
 
-from isthmus.agent.subagents.activity import activity
+from isthmus.agent.subagents.activity import activity, changed_files
 from isthmus.agent.subagents.child_tasks import ChildTaskError, ChildTasks, NewSubagent
 from isthmus.agent.subagents.definition import SubagentDefinition
 from isthmus.client import TaskNotFound
@@ -183,12 +183,14 @@ def _result(definition: SubagentDefinition, child: str, view: TaskView) -> ToolR
         return _failed(message, APPROVAL_REQUIRED, child, view, answer)
     if not answer:
         return _failed(f"{definition.name} ended without an answer", "subagent_failed", child, view)
-    return ToolSucceeded(ToolOutput(text=answer), answer, tokens=_tokens(child, view))
+    return ToolSucceeded(ToolOutput(text=answer), answer, tokens=_tokens(child, view), changed=changed_files(view))
 
 
 def _failed(message: str, category: str, child: str, view: TaskView, answer: str = "") -> ToolFailed:
     for_model = f"{message}\nIts last message was:\n{answer}" if answer else message
-    return ToolFailed(ErrorDetails(message, category), for_model, tokens=_tokens(child, view))
+    return ToolFailed(
+        ErrorDetails(message, category), for_model, tokens=_tokens(child, view), changed=changed_files(view)
+    )
 
 
 def _tokens(child: str, view: TaskView) -> tuple[ModelTokens, ...]:

@@ -96,8 +96,10 @@ async def watching_journal(pages: "WorkbenchPages", engine: "Engine", rule: "Wor
 
 def _show_journal(pages: "WorkbenchPages", engine: "Engine", rule: "WorkspaceRule", queue: "MessageQueue") -> None:
     from isthmus.web.changes import ChangeFeed
+    from isthmus.web.pictures import PicturesApi
     from isthmus.web.sessions import SessionsApi
 
+    pages.pictures = PicturesApi(engine.journal)
     pages.changes = ChangeFeed(engine.journal)
     pages.sessions = SessionsApi(engine.journal, pages.agent, lambda: rule.resolved_roots, queue)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias, TypeGuard, runtime_checkable
 
 from isthmus.development_tool import (
+    ChangedLines,
     ConfirmationDetails,
     ConfirmationOption,
     ErrorDetails,
@@ -160,7 +161,8 @@ class ToolSucceeded:
     """Result of a successful call: ``output`` for the user, ``for_model`` and ``media`` for the model.
 
     ``loads`` names tools whose schemas are sent to the model from now on. ``tokens`` is what models needed for it.
-    ``seen`` is what the result shows of files, ``wrote`` are files whose whole text the call itself named.
+    ``seen`` is what the result shows of files, ``wrote`` are files whose whole text the call itself named. ``changed``
+    are the files that a subagent has changed for the call.
     """
 
     output: ToolOutput
@@ -170,19 +172,21 @@ class ToolSucceeded:
     tokens: tuple[ModelTokens, ...] = ()
     seen: tuple[SeenText, ...] = ()
     wrote: tuple[SeenText, ...] = ()
+    changed: tuple[ChangedLines, ...] = ()
 
 
 @record
 class ToolFailed:
     """Failure of a call: ``error`` for the user, ``for_model`` (default: the error) and ``media`` for the model.
 
-    ``tokens`` is what models needed for it.
+    ``tokens`` is what models needed for it, ``changed`` are the files that a subagent has changed for it.
     """
 
     error: ErrorDetails
     for_model: str = ""
     media: tuple[Media, ...] = ()
     tokens: tuple[ModelTokens, ...] = ()
+    changed: tuple[ChangedLines, ...] = ()
 
 
 ToolResult: TypeAlias = ToolSucceeded | ToolFailed

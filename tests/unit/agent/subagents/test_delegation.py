@@ -7,7 +7,7 @@ import pytest
 
 from isthmus.agent.approval.policy import ApprovalMode, Policy
 from isthmus.client import CommandMessage, CommandScope, PromptMessage
-from isthmus.development_tool import ToolCallStatus
+from isthmus.development_tool import ChangedLines, ToolCallStatus
 from isthmus.events import StateChange, TaskState
 from support.gemini_wire import GeminiWire
 from support.scripted_wire import Call, Failure, Reply, Say, Script, WireUsage
@@ -88,6 +88,8 @@ async def test_the_question_of_a_subagent_is_answered_in_the_task_that_began_it(
         assert (at.workspace / "a.txt").read_text("utf-8") == "Hello.\n"
         view = await at.view(at.task_id)
         assert {call.call.status for call in view.calls.values()} == {ToolCallStatus.SUCCEEDED}
+        changed = [call.call.changed_files for call in view.calls.values()]
+        assert changed == [(ChangedLines(str(at.workspace / "a.txt"), added=1),), ()]
 
 
 async def test_the_question_of_a_subagent_is_answered_in_its_own_task(
