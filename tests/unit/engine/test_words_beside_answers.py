@@ -9,6 +9,8 @@ import pytest
 from isthmus.client import InvalidRequest, PromptMessage
 from isthmus.development_tool import ToolCallConfirmation, ToolCallStatus
 from isthmus.events import ConfirmationAccepted, Prompt, TaskState
+from support.agents import AskingAgent
+from support.engines import engine_on, events, once
 from support.gemini_wire import GeminiWire
 from support.scripted_wire import Call, Reply, Say
 from support.subagents import Delegation, TwoModels, delegation, write
@@ -128,6 +130,20 @@ async def test_words_are_read_after_the_process_has_ended(tmp_path: Path, wire: 
         assert await prompts(at) == ["Begin.", WORDS]
     assert sum(isinstance(event, ConfirmationAccepted) for event in events) == 1
     assert any("French" in said(models, number) for number in range(1, len(models.asked)))
+
+
+async def test_an_agent_that_reads_nothing_meanwhile_goes_on_with_the_words(tmp_path: Path) -> None:
+    names = ("one", "two")
+    async with engine_on(tmp_path, AskingAgent(names)) as engine:
+        turn = await engine.prompt(PromptMessage("do both"))
+        await all_of(turn)
+        for name in names:
+            before = events(await all_of(await engine.follow(turn.task_id, 0)))
+            assert WORDS not in [event.text for event in before if isinstance(event, Prompt)]
+            await all_of(await engine.answer_with(turn.task_id, once(name), MESSAGE, answered_by="page"))
+        kept = events(await all_of(await engine.follow(turn.task_id, 0)))
+        assert [event.text for event in kept if isinstance(event, Prompt)][1:] == [WORDS, WORDS]
+        assert (await engine.get(turn.task_id)).state is TaskState.COMPLETED
 
 
 async def _runs(at: Delegation) -> bool:
