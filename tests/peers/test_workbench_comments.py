@@ -1,4 +1,4 @@
-"""Comments on lines of a change gather in the workbench, outlive the page, and go back with the answer, in a browser."""
+"""Comments on lines of a change gather in the workbench, outlive the page, and go back with an answer, in a browser."""
 
 import json
 import re

@@ -150,7 +150,7 @@ class Session:
     new_prompts: list[Prompt] = field(default_factory=list[Prompt])
     """Prompts of the task that the model has not answered and whose references have not been read."""
     beside: list[Prompt] = field(default_factory=list[Prompt])
-    """Messages of the task that came with answers, and that are no events of their own yet."""
+    """Messages of the task that came with answers, and that have no events of their own yet."""
     call_ids: set[str] = field(default_factory=set[str])
     """The ids of all calls that models requested, including those that a compaction or a restore has removed."""
     loops: CallLoops = field(default_factory=CallLoops)
