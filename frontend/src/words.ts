@@ -477,6 +477,18 @@ export const TABLE = {
   countComments: ["{0} comments", "{0} 条评论"],
   nextComment: ["Next comment", "下一条评论"],
   previousComment: ["Previous comment", "上一条评论"],
+  oddHere: ["What is odd in this change", "此改动中的异常之处"],
+  oddHost: ["Line {0} names another host: {1}. Before: {2}.", "第 {0} 行出现另一个主机:{1}。此前:{2}。"],
+  oddScript: ["The file becomes a script that {0} runs.", "该文件会成为由 {0} 运行的脚本。"],
+  oddHidden: [
+    "{1} characters do not show, or look like others, first in line {0}. They are marked.",
+    "有 {1} 个字符不可见或形似其他字符,首个在第 {0} 行。已作标记。",
+  ],
+  oddHiddenOne: [
+    "A character in line {0} does not show, or looks like another. It is marked.",
+    "第 {0} 行有一个字符不可见或形似其他字符。已作标记。",
+  ],
+  showPlace: ["Show", "显示"],
   commentsWithAny: ["They go back with any answer.", "随任何回答一起发回。"],
   commentsIfRejected: [
     "{0} takes words with a rejection only: if you accept, no comment is sent.",

@@ -77,6 +77,8 @@ export interface DiffView {
   focusComment(id: number): void;
   /** Return the line that a comment on the proposal stands below now. */
   writtenLine(id: number): WrittenLine | undefined;
+  /** Scroll to a line of the proposal. */
+  showLine(line: number): void;
   /** Go to the next hunk, or with -1 to the one before. */
   goHunk(direction: 1 | -1): void;
   /** Decide about the hunk of the chosen line. */
@@ -392,6 +394,11 @@ export function showDiff(root: ShadowRoot, options: DiffOptions): DiffView {
           if (awaited === id && !parent.querySelector(".cm-comment textarea:focus")) focus();
         }),
       );
+    },
+    showLine(line) {
+      const { from } = right.state.doc.line(sameLine(proposed, right.state.doc, line));
+      right.dispatch({ selection: { anchor: from }, effects: EditorView.scrollIntoView(from, { y: "center" }) });
+      choose(right);
     },
     goHunk,
     decide(choice) {

@@ -127,6 +127,12 @@ export class DiffElement extends LitElement {
     this.#tell("edited");
   }
 
+  /** Scroll to a line of the proposal, or where the change is shown in parts, to the hunk that it is in. */
+  showLine(line: number, hunk: number): void {
+    this.#long?.showHunk(hunk);
+    this.#view?.showLine(line);
+  }
+
   goHunk(direction: 1 | -1): void {
     (this.#long ?? this.#view)?.goHunk(direction);
   }

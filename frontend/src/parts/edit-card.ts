@@ -1,7 +1,8 @@
 import { html, nothing } from "lit";
 import { query, state } from "lit/decorators.js";
 import { keyed } from "lit/directives/keyed.js";
-import { mustBeSeen } from "../diff/change-size.ts";
+import { LIMITS, mustBeSeen } from "../diff/change-size.ts";
+import { compare } from "../diff/compare.ts";
 import { newId, sessionOfTask } from "../client.ts";
 import { keepComments } from "../diff/comment-drafts.ts";
 import {
@@ -13,6 +14,8 @@ import {
   newComment,
   saidComments,
 } from "../diff/line-comments.ts";
+import { lineHunks, splitLines } from "../diff/line-diff.ts";
+import { type Odd, oddIn } from "../diff/odd.ts";
 import { icon } from "../icons.ts";
 import { type NotebookChanges, notebookChanges } from "../notebook-cells.ts";
 import { queueMessage } from "../sessions.ts";
@@ -21,6 +24,7 @@ import { AnswerCard } from "./answer-card.ts";
 import { draftOf, keepDraft } from "./answer-drafts.ts";
 import { diffHeader, sidesSwitch } from "./diff-header.ts";
 import type { CommentsGo, DiffElement } from "./diff-view.ts";
+import { oddNote } from "./odd-note.ts";
 import type { NotebookView } from "./notebook-view.ts";
 import "./comment-bar.ts";
 import "./diff-view.ts";
@@ -37,6 +41,9 @@ export abstract class EditCard extends AnswerCard {
   @query("isthmus-diff.main") protected diff: DiffElement | null | undefined;
   /** What became of comments that were sent without an answer. */
   @state() private said = "";
+  /** What is odd in the change that is shown. */
+  @state() private odd: readonly Odd[] = [];
+  #compared: { before: string | undefined; after: string } | undefined;
   /** Id of the comment that was reached last. */
   #reached = 0;
   #notebook: { before: string | undefined; after: string; changes: NotebookChanges | undefined } | undefined;
@@ -75,6 +82,8 @@ export abstract class EditCard extends AnswerCard {
     this.comments = [];
     this.chosen = undefined;
     this.said = "";
+    this.odd = [];
+    this.#compared = undefined;
     this.#reached = 0;
     this.seen = undefined;
     this.#restore();
@@ -214,7 +223,9 @@ export abstract class EditCard extends AnswerCard {
     const isAsProposed = !this.isEditing && !this.isEdited && !this.comments.length;
     const isCells = changes !== undefined && !this.isJson && isAsProposed;
     const tools = this.#tools(before !== undefined, isCells, changes !== undefined && isAsProposed);
+    this.#compare(before, after);
     return html`${diffHeader(path, counts, this.diff?.hunkCounts.all ?? 0, tools)}
+    ${oddNote(this.odd, ({ line, hunk }) => this.diff?.showLine(line, hunk))}
     ${
       isCells
         ? keyed(
@@ -250,6 +261,19 @@ export abstract class EditCard extends AnswerCard {
             ></isthmus-diff>`,
           )
     }`;
+  }
+
+  /** Find what is odd in a change; a large one is compared beside the page. */
+  #compare(before: string | undefined, after: string): void {
+    const known = this.#compared;
+    if (known?.before === before && known?.after === after) return;
+    const texts = (this.#compared = { before, after });
+    const old = before ?? "";
+    const isSmall = old.length + after.length <= LIMITS.characters;
+    const hunks = isSmall ? Promise.resolve(lineHunks(splitLines(old), splitLines(after))) : compare(old, after);
+    void hunks.then((found) => {
+      if (this.#compared === texts) this.odd = oddIn(before, after, found);
+    });
   }
 
   /** Return the tools in the header of a diff. */
