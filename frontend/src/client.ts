@@ -111,8 +111,14 @@ export function prompt(text: string, options: PromptOptions): Promise<TaskRow> {
 }
 
 /** Answer a question. Throws an ApiError if it was answered before. */
-export function answer(taskId: string, callId: string, optionId: string, newContent?: string): Promise<TaskRow> {
-  return answerAll(taskId, [{ callId, optionId, content: newContent }]);
+export function answer(
+  taskId: string,
+  callId: string,
+  optionId: string,
+  newContent?: string,
+  words = "",
+): Promise<TaskRow> {
+  return answerAll(taskId, [{ callId, optionId, content: newContent }], words);
 }
 
 /** An answer: an option of a call, and the text that goes with it. */
@@ -122,8 +128,11 @@ export interface Reply {
   content: string | undefined;
 }
 
-/** Answer questions of a task: all of them, or none. Throws an ApiError if one of them was answered before. */
-export function answerAll(taskId: string, replies: readonly Reply[]): Promise<TaskRow> {
+/**
+ * Answer questions of a task: all of them, or none. The model reads `words` once the calls have run. Throws an ApiError if
+ * a question was answered before; then the words are not sent either.
+ */
+export function answerAll(taskId: string, replies: readonly Reply[], words = ""): Promise<TaskRow> {
   const parts = replies.map(({ callId, optionId, content }) => ({
     data: {
       tool_call_id: callId,
@@ -134,9 +143,15 @@ export function answerAll(taskId: string, replies: readonly Reply[]): Promise<Ta
   }));
   return send({
     taskId,
-    parts,
+    parts: words ? [...parts, { text: words }] : parts,
     metadata: { [EXTENSION]: { answered_by: answererName() } },
   });
+}
+
+/** Return the session of a task; for that of a subagent the session of the task that began it. */
+export async function sessionOfTask(taskId: string): Promise<string> {
+  const row = await getTask(taskId);
+  return row.parent ? sessionOfTask(row.parent) : row.contextId;
 }
 
 /** Send a message in place of answers: the open questions are rejected, and the agent goes on with the message. */

@@ -28,6 +28,7 @@ const PATHS = {
   check: svg`<path d="m3.5 8.5 3 3 6-7"/>`,
   up: svg`<path d="M8 13V3.5M4 7.5l4-4 4 4"/>`,
   next: svg`<path d="M8 3v9.5M4 8.5l4 4 4-4"/>`,
+  warn: svg`<path d="M8 2.5 14.5 13.5h-13z"/><path d="M8 6.5v3.5M8 12v.1"/>`,
   archive: svg`<path d="M2.5 3h11v3h-11zM3.5 6v7h9V6M6.5 8.5h3"/>`,
   close: svg`<path d="m4 4 8 8M12 4l-8 8"/>`,
   list: svg`<path d="m2.5 4 1 1 1.7-2M2.5 11l1 1 1.7-2M8 4.5h5.5M8 11.5h5.5"/>`,

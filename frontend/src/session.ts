@@ -35,8 +35,13 @@ export function token(): string {
   return localStorage.getItem(KEY) ?? "";
 }
 
+/** Name of the comments that were not sent yet (`diff/comment-drafts.ts`). */
+export const COMMENTS = "isthmus.comments";
+
+/** Forget the token, and what its user has typed. */
 export function forget(): void {
   localStorage.removeItem(KEY);
+  localStorage.removeItem(COMMENTS);
 }
 
 /** Return the code in the address, and remove it from there and from the history. */

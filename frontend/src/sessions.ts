@@ -124,6 +124,12 @@ export function wholeSession(contextId: string): Promise<WholeSession> {
   return api<WholeSession>("GET", `sessions/${encodeURIComponent(contextId)}`);
 }
 
+/** Let a message wait until the turn under way of a session has ended. Throws an ApiError. */
+export async function queueMessage(contextId: string, id: string, text: string): Promise<void> {
+  const change: Change = { do: "queue", id, text, mode: "", model: "", images: [] };
+  await api("POST", `sessions/${encodeURIComponent(contextId)}`, change);
+}
+
 type Image = { data: string; mediaType: string; name: string };
 export type Change =
   | { do: "rename"; title: string }

@@ -322,6 +322,20 @@ class SessionStatusProvider(Protocol):
 
 
 @runtime_checkable
+class AnswersWithWords(Protocol):
+    """An agent that takes a message together with answers."""
+
+    async def answer_with(
+        self, task_id: str, confirmations: Sequence[ToolCallConfirmation], message: PromptMessage, *, answered_by: str
+    ) -> Turn:
+        """Answer as :meth:`AgentClient.answer` does, with a message that the model reads once the calls have run.
+
+        Both are kept, or neither, also if the process ends. Questions that are not answered stay open.
+        """
+        ...
+
+
+@runtime_checkable
 class LongFollower(Protocol):
     """An agent whose tasks can be followed also while they wait for a user."""
 

@@ -220,11 +220,15 @@ class Thought:
 
 @record
 class ConfirmationAccepted:
-    """An answer was accepted; ``answered_by`` names the surface or user that gave it."""
+    """An answer was accepted; ``answered_by`` names the surface or user that gave it.
+
+    ``beside`` is the message that came with it. It becomes an event of its own once the answered call has run.
+    """
 
     confirmation: ToolCallConfirmation
     answered_by: str
     message_id: str = ""
+    beside: Prompt | None = None
 
 
 @record

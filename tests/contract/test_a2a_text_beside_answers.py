@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from isthmus.development_tool import ToolCallStatus
-from isthmus.events import Prompt, TaskState
+from isthmus.events import ConfirmationAccepted, Prompt, TaskState
 from support.a2a_serving import RawClient, allow, answer, prompt, serving
 from support.a2a_v1 import Client, said
 from support.gemini_wire import GeminiWire
@@ -50,6 +50,15 @@ def with_text(params: dict[str, Any], *, first: bool = False) -> dict[str, Any]:
     return {"message": {**params["message"], "parts": [text, *parts] if first else [*parts, text]}}
 
 
+async def was_answered(at: Delegation, task_id: str) -> bool:
+    """Return whether the answer is in the journal, with the text."""
+    kept = [each.event for each in await at.engine.journal.events(task_id, 0, 1000)]
+    return any(
+        isinstance(event, ConfirmationAccepted) and event.beside is not None and event.beside.text == TEXT
+        for event in kept
+    )
+
+
 def read_by_the_model(models: TwoModels) -> str:
     return str(models.asked[-1][1]["contents"])
 
@@ -62,7 +71,7 @@ async def test_the_call_runs_and_the_model_reads_the_text_after_it(
         task_id = await asked(raw, at, models)
         params = with_text(answer(task_id, allow("call-1")), first=first)
         stream = asyncio.create_task(raw.stream("message/stream", params))
-        await eventually_async(lambda: at.engine.journal.inbox(task_id), what="the text waits for the call")
+        await eventually_async(lambda: was_answered(at, task_id), what="the text is kept with the answer")
         (at.workspace / "go").touch()
         events = await stream
         view = await at.view(task_id)

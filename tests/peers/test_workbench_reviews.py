@@ -150,7 +150,9 @@ async def test_comments_on_lines_go_back_with_the_rejection(reviews: CompanionRe
     await page.keyboard.press("m")
     await page.keyboard.type("keep")
     await page.keyboard.press("Enter")
-    await expect(card.locator(".hint")).to_have_text("3 comments go back only if you reject")
+    bar = card.locator("isthmus-comments")
+    await expect(bar).to_contain_text("3 comments")
+    await expect(bar).to_contain_text("if you accept, no comment is sent")
     await expect(reviews.button("Reject with comments (3)")).to_be_enabled()
     await answer_beside(page, "n")
     await page.locator("isthmus-reason textarea").wait_for()
@@ -160,9 +162,9 @@ async def test_comments_on_lines_go_back_with_the_rejection(reviews: CompanionRe
     assert reason.splitlines() == [
         "Again, please.",
         "",
-        "a.py:2 (the line as it was): keep",
-        "a.py:21 (the line as it was): why not keep",
-        "a.py:22: say more",
+        *("a.py:2 (the line as it was)", "> line2", "keep", ""),
+        *("a.py:21 (the line as it was)", "> line21", "why not keep", ""),
+        *("a.py:22 (the line as you proposed it)", "> and more", "say more"),
     ]
     other.cancel()
 

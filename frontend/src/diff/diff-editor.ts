@@ -34,7 +34,7 @@ import { COLOURS, DIFF_THEME, THEME } from "./diff-theme.ts";
 import { foldLines, foldsOf, unfolded } from "./folds.ts";
 import { hunkHeads } from "./hunk-heads.ts";
 import { StickySwitch, hunkSwitches } from "./hunk-switch.ts";
-import type { LineComment, Place } from "./line-comments.ts";
+import type { LineComment, Place, WrittenLine } from "./line-comments.ts";
 import { type LineWords, lineMarks, mineField, proposedText } from "./line-marks.ts";
 import type { LineNumbers } from "./long-rows.ts";
 import { watchScreen } from "./on-screen.ts";
@@ -75,6 +75,10 @@ export interface DiffView {
   focusText(): void;
   setComments(comments: readonly LineComment[]): void;
   focusComment(id: number): void;
+  /** Return the line that a comment on the proposal stands below now. */
+  writtenLine(id: number): WrittenLine | undefined;
+  /** Scroll to a line of the proposal. */
+  showLine(line: number): void;
   /** Go to the next hunk, or with -1 to the one before. */
   goHunk(direction: 1 | -1): void;
   /** Decide about the hunk of the chosen line. */
@@ -369,6 +373,12 @@ export function showDiff(root: ShadowRoot, options: DiffOptions): DiffView {
         }),
       });
     },
+    writtenLine(id) {
+      const found = right.state.field(placed).find(({ comment }) => comment.id === id && comment.side === "new");
+      if (!found) return undefined;
+      const { number, text } = right.state.doc.lineAt(Math.min(found.position, right.state.doc.length));
+      return { line: number, text };
+    },
     focusComment(id) {
       awaited = id;
       const focus = (): void => parent.querySelector<HTMLElement>(`.cm-comment[data-id="${id}"] textarea`)?.focus();
@@ -384,6 +394,11 @@ export function showDiff(root: ShadowRoot, options: DiffOptions): DiffView {
           if (awaited === id && !parent.querySelector(".cm-comment textarea:focus")) focus();
         }),
       );
+    },
+    showLine(line) {
+      const { from } = right.state.doc.line(sameLine(proposed, right.state.doc, line));
+      right.dispatch({ selection: { anchor: from }, effects: EditorView.scrollIntoView(from, { y: "center" }) });
+      choose(right);
     },
     goHunk,
     decide(choice) {

@@ -95,6 +95,11 @@ export class LongView {
     if (skipped > 0) scrollerOf(target).scrollBy(0, skipped);
   }
 
+  /** Scroll to a hunk. */
+  showHunk(hunk: number): void {
+    this.#heads[hunk]?.scrollIntoView({ block: "start" });
+  }
+
   /** Scroll to the next hunk below the upper border of the screen, or with -1 to the one above it. */
   goHunk(direction: 1 | -1): void {
     const { top } = windowOf(this.host);

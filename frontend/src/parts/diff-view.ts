@@ -5,7 +5,7 @@ import { compare } from "../diff/compare.ts";
 import type { DiffView } from "../diff/diff-editor.ts";
 import type { Choice, Hunk } from "../diff/diff-hunks.ts";
 
-import type { LineComment, Place } from "../diff/line-comments.ts";
+import type { LineComment, Place, WrittenLine } from "../diff/line-comments.ts";
 import { type LineNumbers, changeRows } from "../diff/long-rows.ts";
 import { LONG_STYLES } from "../diff/long-styles.ts";
 import { LongView } from "../diff/long-view.ts";
@@ -15,6 +15,10 @@ import { t } from "../words.ts";
 
 const SIDES_FROM = 960;
 const SIDES_KEY = "isthmus.sides";
+
+/** The answers with which comments reach the agent. */
+export type CommentsGo = "answer" | "rejection" | "nowhere";
+const COMMENTS_GO = { answer: "goesWithAnswer", rejection: "goesWithRejection", nowhere: "goesNowhere" } as const;
 
 /** What a diff is shown with anew, e.g. after the card has shown something else. */
 export interface DiffDraft {
@@ -51,6 +55,8 @@ export class DiffElement extends LitElement {
   @property({ attribute: false }) numbers: LineNumbers | undefined;
   @property({ type: Boolean }) isOpen = false;
   @property({ attribute: false }) comments: readonly LineComment[] = [];
+  /** The answers with which comments go back. */
+  @property() commentsGo: CommentsGo = "answer";
   @property({ type: Boolean }) isAwaited = false;
   /** Whether it is a part of a large change, so that all of it is to be seen, too. */
   @property({ type: Boolean }) isLarge = false;
@@ -121,6 +127,12 @@ export class DiffElement extends LitElement {
     this.#tell("edited");
   }
 
+  /** Scroll to a line of the proposal, or where the change is shown in parts, to the hunk that it is in. */
+  showLine(line: number, hunk: number): void {
+    this.#long?.showHunk(hunk);
+    this.#view?.showLine(line);
+  }
+
   goHunk(direction: 1 | -1): void {
     (this.#long ?? this.#view)?.goHunk(direction);
   }
@@ -138,6 +150,11 @@ export class DiffElement extends LitElement {
   focusText(): void {
     this.#takesFocus = !this.#view;
     this.#view?.focusText();
+  }
+
+  /** Return the line that a comment on the proposal stands below in what will be written. */
+  writtenLine(id: number): WrittenLine | undefined {
+    return this.#view?.writtenLine(id);
   }
 
   async focusComment(id: number): Promise<void> {
@@ -252,7 +269,8 @@ export class DiffElement extends LitElement {
               kept: t("keptHunk"),
             },
             comment: {
-              title: ({ side, line }) => t(side === "old" ? "commentOld" : "commentNew", line),
+              title: ({ side, line }) =>
+                `${t(side === "old" ? "commentOld" : "commentNew", line)} \u00b7 ${t(COMMENTS_GO[this.commentsGo])}`,
               remove: t("remove"),
             },
           },

@@ -1,16 +1,32 @@
 import { html, nothing } from "lit";
 import { query, state } from "lit/decorators.js";
 import { keyed } from "lit/directives/keyed.js";
-import { mustBeSeen } from "../diff/change-size.ts";
-import { type LineComment, type Place, commentText, newComment, saidComments } from "../diff/line-comments.ts";
+import { LIMITS, mustBeSeen } from "../diff/change-size.ts";
+import { compare } from "../diff/compare.ts";
+import { newId, sessionOfTask } from "../client.ts";
+import { keepComments } from "../diff/comment-drafts.ts";
+import {
+  type LineComment,
+  type Place,
+  anchored,
+  commentText,
+  lineOf,
+  newComment,
+  saidComments,
+} from "../diff/line-comments.ts";
+import { lineHunks, splitLines } from "../diff/line-diff.ts";
+import { type Odd, oddIn } from "../diff/odd.ts";
 import { icon } from "../icons.ts";
 import { type NotebookChanges, notebookChanges } from "../notebook-cells.ts";
+import { queueMessage } from "../sessions.ts";
 import { t } from "../words.ts";
 import { AnswerCard } from "./answer-card.ts";
 import { draftOf, keepDraft } from "./answer-drafts.ts";
 import { diffHeader, sidesSwitch } from "./diff-header.ts";
-import type { DiffElement } from "./diff-view.ts";
+import type { CommentsGo, DiffElement } from "./diff-view.ts";
+import { oddNote } from "./odd-note.ts";
 import type { NotebookView } from "./notebook-view.ts";
+import "./comment-bar.ts";
 import "./diff-view.ts";
 import "./notebook-view.ts";
 
@@ -23,12 +39,30 @@ export abstract class EditCard extends AnswerCard {
   @state() private isJson = false;
   @state() private chosen: Place | undefined;
   @query("isthmus-diff.main") protected diff: DiffElement | null | undefined;
+  /** What became of comments that were sent without an answer. */
+  @state() private said = "";
+  /** What is odd in the change that is shown. */
+  @state() private odd: readonly Odd[] = [];
+  #compared: { before: string | undefined; after: string } | undefined;
+  /** Id of the comment that was reached last. */
+  #reached = 0;
   #notebook: { before: string | undefined; after: string; changes: NotebookChanges | undefined } | undefined;
 
   /** Whether the card shows a text that can be edited first. */
   protected abstract get isEdit(): boolean;
   /** Name of the file for the agent. */
   protected abstract get path(): string;
+  /** The answers with which comments reach the agent. */
+  protected abstract get commentsGo(): CommentsGo;
+  /** Texts of the file as it is, and as it is proposed. */
+  protected abstract get texts(): { before: string; after: string };
+  /** Say which answers send comments. */
+  protected abstract get commentNote(): string;
+  /** The task whose session comments without an answer go to; empty if there is none. */
+  protected get taskOfComments(): string {
+    return "";
+  }
+
   /** What was seen when something was typed; it is kept with that. */
   protected abstract seen: unknown;
 
@@ -47,6 +81,10 @@ export abstract class EditCard extends AnswerCard {
     this.isEditing = this.isEdited = this.isJson = false;
     this.comments = [];
     this.chosen = undefined;
+    this.said = "";
+    this.odd = [];
+    this.#compared = undefined;
+    this.#reached = 0;
     this.seen = undefined;
     this.#restore();
   }
@@ -92,8 +130,11 @@ export abstract class EditCard extends AnswerCard {
     const place = this.isOver || this.sending ? undefined : this.diff?.place(isOld);
     if (!place) return;
     const known = this.comments.find((one) => one.side === place.side && one.line === place.line);
-    const comment = known ?? newComment(place);
+    const { before, after } = this.texts;
+    const comment = known ?? newComment(place, lineOf(place.side === "old" ? before : after, place.line));
     if (!known) this.comments = [...this.comments, comment];
+    this.#reached = comment.id;
+    this.said = "";
     void this.updateComplete.then(() => this.diff?.focusComment(comment.id));
   }
 
@@ -120,7 +161,60 @@ export abstract class EditCard extends AnswerCard {
       text === undefined
         ? this.comments.filter((one) => one.id !== id)
         : this.comments.map((one) => (one.id === id ? { ...one, text } : one));
+    keepComments(this.subject, this.comments);
   };
+
+  /** Put comments to the lines where what they quote is in the texts that came; those kept in the browser may be older. */
+  protected anchor(): void {
+    const { before, after } = this.texts;
+    this.comments = anchored(this.comments, before, after);
+  }
+
+  /** Return the comments for the agent that goes on after an acceptance; empty if there are none. */
+  protected get acceptedWords(): string {
+    return commentText(this.path, this.comments, ({ id }) => this.diff?.writtenLine(id));
+  }
+
+  /** Go to the next comment, or with -1 to the one before. */
+  #goComment(by: 1 | -1): void {
+    const said = saidComments(this.comments);
+    const at = said.findIndex((one) => one.id === this.#reached);
+    const next = said[at < 0 ? 0 : (at + by + said.length) % said.length];
+    if (!next) return;
+    this.#reached = next.id;
+    void this.diff?.focusComment(next.id);
+  }
+
+  async #sendAlone(): Promise<void> {
+    if (this.isOff || this.isOver || this.sending || !this.commentCount) return;
+    const { subject } = this;
+    this.sending = "alone";
+    this.problem = "";
+    try {
+      await queueMessage(await sessionOfTask(this.taskOfComments), newId(), commentText(this.path, this.comments));
+      keepComments(subject, []);
+      if (subject !== this.subject) return;
+      this.comments = [];
+      this.said = t("sentAlone");
+      this.sending = "";
+    } catch (error) {
+      if (subject === this.subject) this.say(error);
+    }
+  }
+
+  #commentBar() {
+    const count = this.commentCount;
+    if (!count || this.isOver) return this.said ? html`<p class="hint" role="status">${this.said}</p>` : nothing;
+    return html`<isthmus-comments
+      .count=${count}
+      .note=${this.commentNote}
+      .text=${this.commentsGo === "answer" ? "" : this.saidBefore}
+      ?canGoAlone=${this.taskOfComments !== ""}
+      ?isBusy=${this.sending !== "" || this.isOff}
+      @step=${(event: CustomEvent<1 | -1>) => this.#goComment(event.detail)}
+      @alone=${() => void this.#sendAlone()}
+    ></isthmus-comments>`;
+  }
 
   /** Number of comments that say something. */
   protected get commentCount(): number {
@@ -134,7 +228,9 @@ export abstract class EditCard extends AnswerCard {
     const isAsProposed = !this.isEditing && !this.isEdited && !this.comments.length;
     const isCells = changes !== undefined && !this.isJson && isAsProposed;
     const tools = this.#tools(before !== undefined, isCells, changes !== undefined && isAsProposed);
+    this.#compare(before, after);
     return html`${diffHeader(path, counts, this.diff?.hunkCounts.all ?? 0, tools)}
+    ${oddNote(this.odd, ({ line, hunk }) => this.diff?.showLine(line, hunk))}
     ${
       isCells
         ? keyed(
@@ -154,6 +250,7 @@ export abstract class EditCard extends AnswerCard {
               .newText=${after}
               .path=${path}
               .comments=${this.comments}
+              .commentsGo=${this.commentsGo}
               ?isOpen=${!isOver}
               ?editable=${this.isEditing && !isOver}
               @shown=${this.#drawn}
@@ -169,6 +266,19 @@ export abstract class EditCard extends AnswerCard {
             ></isthmus-diff>`,
           )
     }`;
+  }
+
+  /** Find what is odd in a change; a large one is compared beside the page. */
+  #compare(before: string | undefined, after: string): void {
+    const known = this.#compared;
+    if (known?.before === before && known?.after === after) return;
+    const texts = (this.#compared = { before, after });
+    const old = before ?? "";
+    const isSmall = old.length + after.length <= LIMITS.characters;
+    const hunks = isSmall ? Promise.resolve(lineHunks(splitLines(old), splitLines(after))) : compare(old, after);
+    void hunks.then((found) => {
+      if (this.#compared === texts) this.odd = oddIn(before, after, found);
+    });
   }
 
   /** Return the tools in the header of a diff. */
@@ -188,13 +298,8 @@ export abstract class EditCard extends AnswerCard {
   /** Return lines about what the answer does with hunks and comments, and what is to be seen before. */
   protected override hints() {
     const { all, kept } = this.isEdited && this.diff ? this.diff.hunkCounts : { all: 0, kept: 0 };
-    const comments = this.commentCount;
-    const said = [
-      kept ? t("hunksKept", all - kept, kept) : "",
-      comments ? t(comments === 1 ? "commentWaits" : "commentsWait", comments) : "",
-    ].filter(Boolean);
-    return html`${said.length ? html`<p class="hint" role="status">${said.join(" \u00b7 ")}</p>` : nothing}
-    ${super.hints()}`;
+    return html`${this.#commentBar()}
+    ${kept ? html`<p class="hint" role="status">${t("hunksKept", all - kept, kept)}</p>` : nothing} ${super.hints()}`;
   }
 
   protected editButton() {

@@ -53,10 +53,25 @@ export class QuestionCard extends EditCard {
   }
 
   protected override readonly carriesWords = true;
+  protected override readonly commentsGo = "answer";
+
+  protected override get texts() {
+    const diff = this.call.confirmation_request?.file_edit_details;
+    return { before: diff?.old_content ?? "", after: diff?.new_content ?? "" };
+  }
+
+  protected override get commentNote(): string {
+    return t("commentsWithAny");
+  }
+
+  protected override get taskOfComments(): string {
+    return this.taskId;
+  }
   protected override seen: unknown;
 
   protected override begin(): void {
     super.begin();
+    this.anchor();
     this.unsent = "";
     if (!this.isEdit) this.read();
   }
@@ -165,7 +180,8 @@ export class QuestionCard extends EditCard {
   }
 
   #option(option: ConfirmationOption, key: string, more: string) {
-    const { words, limit } = wordsOf(option);
+    const { limit } = wordsOf(option);
+    const words = this.#wordsOf(option);
     return this.button(
       limit
         ? html`<span class="granted"><span class="cut">${words}</span> <small class="limit">${limit}</small></span>`
@@ -197,6 +213,14 @@ export class QuestionCard extends EditCard {
     else this.tell();
   }
 
+  /** Return the words of a button: with comments, that it sends them. */
+  #wordsOf(option: ConfirmationOption): string {
+    const { words } = wordsOf(option);
+    const count = this.commentCount;
+    if (!count || !isOnce(option)) return words;
+    return count === 1 ? t("withComment", words) : t("withComments", words, count);
+  }
+
   #isPossible(option: ConfirmationOption): boolean {
     return isRefusal(option) || !this.unseen;
   }
@@ -218,7 +242,10 @@ export class QuestionCard extends EditCard {
       this.problem = t("notJson", exactLine(wrong));
       return;
     }
-    await this.#post(option.id, () => answer(this.taskId, this.call.tool_call_id, option.id, edited));
+    const comments = this.acceptedWords;
+    // The model reads it: in the words of the terminal, whatever the language of the page.
+    const words = comments && `I allowed the call of ${this.call.tool_name}, with comments:\n\n${comments}`;
+    await this.#post(option.id, () => answer(this.taskId, this.call.tool_call_id, option.id, edited, words));
   }
 
   protected override async told(words: string): Promise<void> {

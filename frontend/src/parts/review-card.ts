@@ -50,6 +50,18 @@ export class ReviewCard extends EditCard {
     return this.item.isPermission || (this.seen?.reasons ?? false);
   }
 
+  protected override get commentsGo() {
+    return this.seen?.reasons ? "rejection" : "nowhere";
+  }
+
+  protected override get texts() {
+    return { before: this.seen?.old ?? "", after: this.seen?.new ?? "" };
+  }
+
+  protected override get commentNote(): string {
+    return t(this.seen?.reasons ? "commentsIfRejected" : "commentsNotTaken", visibleLine(this.item.agent, 80));
+  }
+
   protected override get digest(): string {
     return this.seen?.state ?? "";
   }
@@ -75,6 +87,7 @@ export class ReviewCard extends EditCard {
       if (key !== this.item.key || this.hasEnded) return;
       // What the user has typed stays: the right side is what will be written, whatever the agent proposed since.
       this.seen = this.isEdited && this.seen ? { ...loaded, new: this.seen.new } : loaded;
+      this.anchor();
       this.readDiff();
     } catch (error) {
       if (key !== this.item.key || (error instanceof ApiError && error.status === 409)) return;

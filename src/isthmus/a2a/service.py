@@ -14,6 +14,7 @@ from isthmus.a2a.protocol.text_questions import answer_in_text, is_no_answer
 from isthmus.a2a.wire import TaskPage
 from isthmus.client import (
     AgentClient,
+    AnswersWithWords,
     Delivery,
     LongFollower,
     PromptMessage,
@@ -51,6 +52,8 @@ async def send(agent: AgentClient, message: SendMessage) -> SendResult:
         TaskError: the agent refuses the message, e.g. because of its workspace; no task is created.
     """
     if message.confirmations and message.task_id is not None:
+        if message.text.strip() and isinstance(agent, AnswersWithWords):
+            return await _answer(agent, message, message.task_id, message.confirmations, agent)
         answered = await _answer(agent, message, message.task_id, message.confirmations)
         return await _with_text(agent, message, message.task_id, answered) if message.text.strip() else answered
     if message.task_id is not None and message.answers_in_text:
@@ -64,19 +67,28 @@ async def send(agent: AgentClient, message: SendMessage) -> SendResult:
 
 
 async def _answer(
-    agent: AgentClient, message: SendMessage, task_id: str, confirmations: Sequence[ToolCallConfirmation]
+    agent: AgentClient,
+    message: SendMessage,
+    task_id: str,
+    confirmations: Sequence[ToolCallConfirmation],
+    with_words: AnswersWithWords | None = None,
 ) -> SendResult:
+    """Answer questions; the agent ``with_words`` takes the text of the message, too."""
     pending: Sequence[ToolCall] = ()
     if message.resolve_answers is not None:
         pending = (await agent.get(task_id, 0)).pending
         confirmations = message.resolve_answers(pending, confirmations)
-    turn = await agent.answer(
-        task_id,
-        confirmations,
-        answered_by=message.answered_by or ANSWERED_BY,
-        context_id=message.context_id,
-        message_id=message.message_id,
-    )
+    answered_by = message.answered_by or ANSWERED_BY
+    if with_words is not None:
+        turn = await with_words.answer_with(task_id, confirmations, _prompt(message), answered_by=answered_by)
+    else:
+        turn = await agent.answer(
+            task_id,
+            confirmations,
+            answered_by=answered_by,
+            context_id=message.context_id,
+            message_id=message.message_id,
+        )
     if pending:
         # The encoder needs the questions that were asked.
         turn = replace(turn, snapshot=replace(turn.snapshot, pending=tuple(pending)))

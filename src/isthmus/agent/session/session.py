@@ -149,6 +149,8 @@ class Session:
     """Whether the turn has ended, so that the next prompt begins another one."""
     new_prompts: list[Prompt] = field(default_factory=list[Prompt])
     """Prompts of the task that the model has not answered and whose references have not been read."""
+    beside: list[Prompt] = field(default_factory=list[Prompt])
+    """Messages of the task that came with answers, and that have no events of their own yet."""
     call_ids: set[str] = field(default_factory=set[str])
     """The ids of all calls that models requested, including those that a compaction or a restore has removed."""
     loops: CallLoops = field(default_factory=CallLoops)
@@ -221,8 +223,9 @@ class Session:
                 self._take_reply(event)
             case ToolCallUpdate(call, version):
                 self._take_call(call, version)
-            case ConfirmationAccepted(confirmation):
+            case ConfirmationAccepted(confirmation, beside=beside):
                 self._take_confirmation(confirmation)
+                self.beside += () if beside is None else (beside,)
             case ToolResultRecorded():
                 self._take_result(event)
             case AgentMessage(text=text):
@@ -251,7 +254,7 @@ class Session:
         """Go on with another task of the session. Open questions of the previous task are answered there, not here."""
         self._give_up_calls()
         self.conversation.end_task(self.task_id)
-        self.calls, self.new_prompts, self.requests = OpenCalls(), [], []
+        self.calls, self.new_prompts, self.requests, self.beside = OpenCalls(), [], [], []
         self.task_id = task_id
         self.state = TaskState.SUBMITTED
 
@@ -269,6 +272,7 @@ class Session:
         self._is_over = False
 
     def _take_prompt(self, prompt: Prompt) -> None:
+        self.beside = [one for one in self.beside if one.message_id != prompt.message_id]
         self._add_request(prompt.text)
         self._begin_work(prompt.settings)
         self.command = None

@@ -137,6 +137,8 @@ class RunningSegment:
                 self._interruptible = None
             if self._cancelled:
                 break  # An agent may return an end of its own when it is interrupted.
+            if end.state is not TaskState.INPUT_REQUIRED and await self._take_beside():
+                continue
             try:
                 inbox = await self._finish([end])
             except UnkeepableEvent as error:
@@ -355,7 +357,11 @@ class RunningSegment:
 
         Those behind another message or an answer wait for the end of the work.
         """
-        if not self.has_inbox or self._cancelled:
+        if self._cancelled:
+            return False
+        if await self._take_beside():
+            return True
+        if not self.has_inbox:
             return False
         self.has_inbox = False
         inbox = await self._journal.inbox(self.lease.task_id)
@@ -367,6 +373,16 @@ class RunningSegment:
         if self._gathered:
             await self._write()
         await self._take(steering)
+        return True
+
+    async def _take_beside(self) -> bool:
+        """Record the messages that came with answers, whose calls have run; return whether there were any."""
+        messages = tuple(self.session.beside)
+        if not messages:
+            return False
+        self._flush_text()
+        self._end_message()
+        await self._record(*messages)
         return True
 
     async def _end_cancelled(self) -> StateChange:

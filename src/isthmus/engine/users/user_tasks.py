@@ -17,6 +17,7 @@ from isthmus.agent.session.session import Session
 from isthmus.client import (
     NO_LIMITS,
     AgentClient,
+    AnswersWithWords,
     CommandMessage,
     CommandScope,
     Execution,
@@ -69,7 +70,7 @@ ATTEMPTS = 100
 """Maximum number of tries when a task keeps changing between reading it and the step that depends on it."""
 
 
-class UserTasks(AgentClient, LongFollower, LineCompleter, SessionStatusProvider):
+class UserTasks(AgentClient, AnswersWithWords, LongFollower, LineCompleter, SessionStatusProvider):
     """The tasks of one user; implements :class:`isthmus.client.AgentClient`.
 
     ``workspaces``, when given, replaces the engine's own rule. ``brings_programs``: its client may bring MCP servers
@@ -157,6 +158,18 @@ class UserTasks(AgentClient, LongFollower, LineCompleter, SessionStatusProvider)
         """
         return await self._answer(task_id, None, [confirmation], answered_by, message_id, is_shown)
 
+    @override
+    async def answer_with(
+        self, task_id: str, confirmations: Sequence[ToolCallConfirmation], message: PromptMessage, *, answered_by: str
+    ) -> Turn:
+        size = size_of(message.text, message.parts)
+        message = await off_loop(size, well_formed, replace(message, is_steering=True))
+        row = await self._access.row(task_id, message.context_id)
+        beside = await self._prompt_of(task_id, row.context_id, message, None)
+        return await self._answer(
+            task_id, message.context_id, confirmations, answered_by, message.message_id, beside=beside
+        )
+
     async def _answer(
         self,
         task_id: str,
@@ -165,6 +178,7 @@ class UserTasks(AgentClient, LongFollower, LineCompleter, SessionStatusProvider)
         answered_by: str,
         message_id: str,
         is_shown: Callable[[ToolCall], bool] | None = None,
+        beside: Prompt | None = None,
     ) -> Turn:
         confirmations = [well_formed(confirmation) for confirmation in confirmations]
 
@@ -181,6 +195,7 @@ class UserTasks(AgentClient, LongFollower, LineCompleter, SessionStatusProvider)
             return None
 
         events = [ConfirmationAccepted(confirmation, answered_by, message_id) for confirmation in confirmations]
+        events[-1:] = [replace(last, beside=beside) for last in events[-1:]]
         return await self._add(task_id, context_id, events, check)
 
     @override

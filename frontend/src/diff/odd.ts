@@ -1,0 +1,69 @@
+// What is odd in a change, so that it is said above it: another host than before, a new script, a character that hides. Pure.
+
+import { MARKED } from "../safe.ts";
+import { type LineHunk, splitLines } from "./line-diff.ts";
+
+export type Odd =
+  /** A line names a host that the text did not name before; `before` are some that it named. */
+  | { is: "host"; line: number; hunk: number; host: string; before: string[] }
+  /** The first line makes the file a program of this interpreter, and did not before. */
+  | { is: "script"; line: number; hunk: number; program: string }
+  /** Lines have characters that do not show, or look like others: as many as `count`, the first one on the line. */
+  | { is: "hidden"; line: number; hunk: number; count: number };
+
+/** Maximum number of hosts that are told. */
+const HOSTS = 5;
+const MAXIMUM_NAME = 80;
+/** The host of an address; what stands before its last @ is a name of a user. */
+const HOST = /\b[a-z][a-z0-9+.-]{1,20}:\/\/(?:[^\s/\\?#"'`<>]*@)?([^\s/\\:?#@"'`<>()[\]{},;]+)/gi;
+
+/** Return what is odd in a change with these hunks; `before` is undefined for a new file. */
+export function oddIn(before: string | undefined, after: string, hunks: readonly LineHunk[]): Odd[] {
+  const old = splitLines(before ?? "");
+  const now = splitLines(after);
+  return [...hostsIn(old, now, hunks), ...scriptIn(old[0] ?? "", now[0] ?? "", hunks), ...hiddenIn(old, now, hunks)];
+}
+
+function hostsIn(old: readonly string[], now: readonly string[], hunks: readonly LineHunk[]): Odd[] {
+  const known = new Set(old.flatMap(hostsOf));
+  if (!known.size) return [];
+  const before = [...known].slice(0, 2);
+  const found: Odd[] = [];
+  for (const [hunk, { newFrom, newTo }] of hunks.entries()) {
+    for (let at = newFrom; at < newTo; at += 1) {
+      for (const host of hostsOf(now[at] as string)) {
+        if (known.has(host)) continue;
+        known.add(host);
+        found.push({ is: "host", line: at + 1, hunk, host, before });
+        if (found.length === HOSTS) return found;
+      }
+    }
+  }
+  return found;
+}
+
+function hostsOf(line: string): string[] {
+  return [...line.matchAll(HOST)].map(([, host = ""]) => host.toLowerCase().replace(/\.$/, ""));
+}
+
+function scriptIn(old: string, now: string, hunks: readonly LineHunk[]): Odd[] {
+  const program = /^#!\s*(\S.*)/.exec(now)?.[1];
+  if (program === undefined || old.startsWith("#!")) return [];
+  const hunk = hunks.findIndex(({ newFrom, newTo }) => newFrom === 0 && newTo > 0);
+  return hunk < 0 ? [] : [{ is: "script", line: 1, hunk, program: program.trim().slice(0, MAXIMUM_NAME) }];
+}
+
+function hiddenIn(old: readonly string[], now: readonly string[], hunks: readonly LineHunk[]): Odd[] {
+  let [line, at, count] = [0, 0, 0];
+  for (const [hunk, { oldFrom, oldTo, newFrom, newTo }] of hunks.entries()) {
+    const marked = (texts: readonly string[], from: number, to: number): number[] =>
+      texts.slice(from, to).map((text) => text.replace(/\r?\n$/, "").match(MARKED)?.length ?? 0);
+    const was = marked(old, oldFrom, oldTo).reduce((sum, one) => sum + one, 0);
+    const is = marked(now, newFrom, newTo);
+    const more = is.reduce((sum, one) => sum + one, 0) - was;
+    if (more <= 0) continue;
+    if (!count) [line, at] = [newFrom + is.findIndex((one) => one > 0) + 1, hunk];
+    count += more;
+  }
+  return count ? [{ is: "hidden", line, hunk: at, count }] : [];
+}
