@@ -2,7 +2,7 @@
 
 import { textsOf } from "../words.ts";
 
-const TABLE = {
+export const TABLE = {
   // answers, by their kinds
   allowOnce: ["Allow once", "允许一次"],
   allowChanges: ["Allow these changes", "允许这些更改"],
