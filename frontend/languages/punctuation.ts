@@ -8,22 +8,23 @@ const WIDE: Readonly<Record<string, string>> = {
   "!": "\uff01",
 };
 
-/** Code between backticks, or a key such as `/ide enable` or `https://x`, which stay as they are. */
-const KEPT = /(`[^`]*`|https?:\/\/\S+)/;
-const HAN = /[\p{Script=Han}\p{Script=Bopomofo}]/u;
+/** Code between backticks, and addresses, which stay as they are. */
+const KEPT = /`[^`]*`|https?:\/\/\S+/g;
+/** A character of no text, which stands for what is kept. */
+const PLACE = "\ue000";
+const HAN = /\p{Script=Han}/u;
 
 /** Return a Chinese text with the marks of Chinese, where its table has those of a keyboard. */
 export function chineseMarks(text: string): string {
-  return text
-    .split(KEPT)
-    .map((part, at) => (at % 2 ? part : wide(part)))
-    .join("");
+  const kept = text.match(KEPT) ?? [];
+  let at = 0;
+  return wide(text.replace(KEPT, PLACE)).replaceAll(PLACE, () => kept[at++] ?? "");
 }
 
 function wide(text: string): string {
   return text
-    .replace(/\(([^()]*)\)/g, (all, inner: string, at: number) =>
-      HAN.test(inner) || HAN.test(text[at - 1] ?? "") ? `\uff08${inner}\uff09` : all,
+    .replace(/\(([^()]*)\)/g, (all, inner: string, start: number) =>
+      HAN.test(inner) || HAN.test(text[start - 1] ?? "") ? `\uff08${inner}\uff09` : all,
     )
     .replace(/(?<!\d)([,;:?!])(?!\d)\s?/g, (_, mark: string) => WIDE[mark] ?? mark);
 }

@@ -1,4 +1,4 @@
-// Reads the tables of words from their sources: `export const TABLE = { key: [english, simplified Chinese], ... }`.
+// Reads the tables of words from their sources: `const TABLE = { key: [english, simplified Chinese], ... }`.
 
 import { readFileSync, readdirSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -21,11 +21,11 @@ interface Node {
   [field: string]: unknown;
 }
 
-/** Return the table of words in a source of TypeScript; undefined if there is none. */
+/** Return the table of words in a source of TypeScript; undefined if it makes no texts of one. */
 export function tableIn(source: string, path: string): Table | undefined {
-  if (!source.includes("export const TABLE = {")) return undefined;
+  if (!source.includes("textsOf")) return undefined;
   const literal = literalOf(parseAst(source, { lang: "ts" }) as unknown as Node);
-  if (!literal) return undefined;
+  if (!literal) throw new Error(`${path}: expected a table of words, const TABLE = {...}`);
   const rows: Record<string, Row> = {};
   for (const property of literal.properties as Node[]) {
     const key = property.key as Node | undefined;
@@ -58,10 +58,11 @@ export function tablesBelow(folder: string): Map<string, Table["rows"]> {
   return found;
 }
 
-/** Return the object literal of `export const TABLE = {...} as const`. */
+/** Return the object literal of `const TABLE = {...} as const`, exported or not. */
 function literalOf(program: Node): Node | undefined {
   for (const statement of program.body as Node[]) {
-    const declared = (statement.declaration as Node | null | undefined)?.declarations as Node[] | undefined;
+    const { declarations } = (statement.declaration as Node | null | undefined) ?? statement;
+    const declared = declarations as Node[] | undefined;
     for (const each of declared ?? []) {
       if ((each.id as Node).name !== "TABLE") continue;
       let value = each.init as Node;

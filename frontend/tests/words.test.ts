@@ -24,7 +24,7 @@ describe("the texts of the page", () => {
     for (const [name, text, chinese] of texts) {
       expect(text.trim(), name).not.toBe("");
       expect(text, name).not.toMatch(/\p{Script=Han}/u);
-      expect(chinese, name).toMatch(/\p{Script=Han}/u);
+      if (/\p{L}/u.test(text)) expect(chinese, name).toMatch(/\p{Script=Han}/u);
       expect(places(chinese), name).toEqual(places(text));
       expect(places(text), name).toEqual(places(text).map((_, at) => `{${at}}`));
     }

@@ -27,15 +27,15 @@ class CallRisk(StrEnum):
     """Reason to look twice at a call; each is stated only where it is known, so the absence of one promises nothing."""
 
     DELETES = "deletes"
-    """It deletes files."""
+    """Files are deleted."""
     NETWORK = "network"
-    """It reaches other machines."""
+    """Other machines are reached."""
     NO_SANDBOX = "no_sandbox"
-    """It is a command that runs outside of a sandbox."""
+    """A command runs outside of a sandbox."""
     SECRETS = "secrets"
-    """It reads or changes a file that may hold secrets."""
+    """A file that may hold secrets is read or changed."""
     STARTS_PROGRAMS = "starts_programs"
-    """It changes a file with which other programs start programs by themselves."""
+    """A file is changed with which other programs start programs by themselves."""
 
 
 def refuses(option: ConfirmationOption) -> bool:

@@ -71,7 +71,7 @@ def wide_parts(page: Page) -> list[str]:
 
 
 _CONTROLS = r"""() => {
-  const shown = one => one.checkVisibility({ visibilityProperty: true, opacityProperty: false }) && !one.closest('[inert]');
+  const shown = one => one.checkVisibility({ visibilityProperty: true }) && !one.closest('[inert]');
   const all = [...document.body.querySelectorAll(
     'a[href], button:not([disabled]), input:not([disabled]), select:not([disabled]), textarea:not([disabled]), summary,'
     + '[tabindex]:not([tabindex="-1"])')].filter(one => one.tabIndex >= 0 && shown(one));
@@ -84,7 +84,10 @@ _AT = r"""() => {
   const host = at;
   while (at.shadowRoot?.activeElement) at = at.shadowRoot.activeElement;
   // The ring may be that of a field around the control.
-  const ringed = one => getComputedStyle(one).outlineStyle !== 'none' && parseFloat(getComputedStyle(one).outlineWidth) >= 2;
+  const ringed = one => {
+    const { outlineStyle, outlineWidth } = getComputedStyle(one);
+    return outlineStyle !== 'none' && parseFloat(outlineWidth) >= 2;
+  };
   const around = [];
   for (let one = at; one && around.length < 4; one = one.parentElement) around.push(one);
   const marked = around.some(ringed);
@@ -120,8 +123,8 @@ def keyboard_problems(page: Page) -> list[str]:
     return found + [f"not reached: {one}" for one in left]
 
 
-_SMALL = r"""least => [...document.body.querySelectorAll('a[href], button, input, select, textarea, summary, [role=button]')]
-  .filter(one => one.checkVisibility({ visibilityProperty: true }) && !one.closest('p, li p, .prose, .sr, [inert]'))
+_SMALL = r"""least => [...document.body.querySelectorAll('a[href], button, input, select, textarea, summary')]
+  .filter(one => one.checkVisibility({ visibilityProperty: true }) && !one.closest('p, .prose, [inert]'))
   .map(one => /^(radio|checkbox)$/.test(one.type) ? one.labels?.[0] ?? one : one)
   .filter(one => {
     const box = one.getBoundingClientRect();

@@ -2,7 +2,7 @@
 
 import { textsOf } from "../words.ts";
 
-const TABLE = {
+export const TABLE = {
   // answers, by their kinds
   allowOnce: ["Allow once", "允许一次"],
   allowChanges: ["Allow these changes", "允许这些更改"],
@@ -29,7 +29,7 @@ const TABLE = {
   allowSampling: ["Allow {0} in this session", "在此会话中允许 {0}"],
   // how far an answer reaches, behind it
   inSession: ["this session", "本次会话"],
-  inFolder: ["in this folder, this session", "此文件夹,本次会话"],
+  inFolder: ["in this folder, this session", "此文件夹，本次会话"],
   untilChanged: ["until its server changes it", "直到其服务器更改它"],
   // what is known to make a call risky
   deletes: ["deletes", "会删除"],
@@ -43,7 +43,7 @@ const TABLE = {
   noArguments: ["The call has no arguments.", "此调用没有参数。"],
   // words of a rejection
   rejectWithout: ["Reject without", "不附说明拒绝"],
-  whatToKnow: ["What should {0} know? It goes back as the reason.", "{0} 应该知道什么?您的话会作为理由发回。"],
+  whatToKnow: ["What should {0} know? It goes back as the reason.", "{0} 应该知道什么？您的话会作为理由发回。"],
   // the list
   newQuestion: ["1 new question", "1 个新问题"],
   newQuestions: ["{0} new questions", "{0} 个新问题"],
@@ -58,8 +58,7 @@ const TABLE = {
   showAll: ["Show all", "显示全部"],
   answeredHere: ["Answered while you are here", "您停留期间已回答"],
   youAnswered: ["You answered", "您已回答"],
-  youChose: ["You: {0}", "您:{0}"],
-  whoChose: ["{0}: {1}", "{0}:{1}"],
+  youChose: ["You: {0}", "您：{0}"],
   allAnswered: ["All {0} questions are answered.", "全部 {0} 个问题均已回答。"],
   oneAnswered: ["The question is answered.", "问题已回答。"],
   oneWorks: [
@@ -70,7 +69,7 @@ const TABLE = {
     "{0} sessions are working. A question appears here and in the page\u2019s title.",
     "{0} 个会话正在进行。新问题会显示在这里和页面标题中。",
   ],
-  notLoaded: ["The questions were not loaded: the server was not reached.", "未能加载问题:无法连接服务器。"],
+  notLoaded: ["The questions were not loaded: the server was not reached.", "未能加载问题：无法连接服务器。"],
   triesAgain: ["It is asked again every few seconds.", "每隔几秒会自动重试。"],
   oneFileOf: ["1 file of {0}", "{0} 的 1 个文件"],
   oneFile: ["1 file", "1 个文件"],

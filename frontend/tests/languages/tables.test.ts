@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { tableIn } from "../../languages/tables.ts";
 
 const source = (rows: string): string =>
-  `import x from "y";\nexport const TABLE = {${rows}} as const;\nexport const t = x;\n`;
+  `import { textsOf } from "y";\nexport const TABLE = {${rows}} as const;\nexport const t = textsOf(TABLE);\n`;
 
 describe("a table of words", () => {
   it("is read with its place in the source", () => {
@@ -22,6 +22,16 @@ describe("a table of words", () => {
     ["that is there twice", 'a: ["One", "一"], a: ["Two", "二"]'],
   ])("with a row %s is refused with the key and the file", (_, rows) => {
     expect(() => tableIn(source(rows), "words.ts")).toThrow(/^words\.ts: (a|a row): /);
+  });
+
+  it("is read where it is not exported", () => {
+    const text = source('a: ["One", "一"]').replace("export const TABLE", "const TABLE");
+    expect(tableIn(text, "words.ts")?.rows).toEqual({ a: ["One", "一"] });
+  });
+
+  it("is expected in a source that makes texts of it", () => {
+    const text = 'export const t = textsOf({ a: ["One", "一"] });';
+    expect(() => tableIn(text, "words.ts")).toThrow("words.ts: expected a table of words");
   });
 
   it("is not in a source without one", () => {

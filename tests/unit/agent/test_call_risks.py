@@ -1,4 +1,4 @@
-"""What is known to make a call risky, in the question about it."""
+"""Known risks of a call, in the question about it."""
 
 from collections.abc import Callable
 from pathlib import Path

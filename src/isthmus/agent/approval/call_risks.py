@@ -1,4 +1,4 @@
-"""What is known to make a call risky, for the question about it. Pure.
+"""Known risks of a call, for the question about it. Pure.
 
 Only what the policy knows of a call is stated: a command that is not understood has no risks but its place, and one
 without a risk may be as bad. Answers and permissions never depend on it.
@@ -48,7 +48,7 @@ _NETWORK_TOOLS = frozenset({"web_fetch"})
 
 @record
 class RiskyFacts:
-    """What is known of a call beside its proposal.
+    """Facts about a call beside its proposal.
 
     ``is_removal``: its edit deletes the file. ``has_secrets``: it reads or changes a file that may hold secrets.
     ``starts_programs``: it changes a file with which other programs start programs by themselves.

@@ -1,4 +1,4 @@
-"""What the agent said before the calls that are open, or that it makes next: the end of a fold of events. Pure."""
+"""The text of the agent before the calls that are open, or that it makes next: the end of a fold of events. Pure."""
 
 from dataclasses import dataclass
 

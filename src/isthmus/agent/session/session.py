@@ -136,7 +136,7 @@ class Session:
     message: Prompt | None = None
     """The user's last message with its id, parts and metadata; answers to questions do not replace it."""
     said: SaidText = field(default_factory=SaidText)
-    """What the agent said before the calls that are open, or that it makes next."""
+    """The text of the agent before the calls that are open, or that it makes next."""
     torn_text: str | None = None
     """The id of the text that the previous process was streaming when it ended."""
     _before_prompt: tuple[Message, ...] = ()

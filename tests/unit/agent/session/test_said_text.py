@@ -1,4 +1,4 @@
-"""What an agent said before a call, by the events that came."""
+"""Text of an agent before a call, by the events that came."""
 
 from isthmus.agent.session.said_text import LONGEST_SAID, SaidText
 from isthmus.models.port.base import Message, Text
