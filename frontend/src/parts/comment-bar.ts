@@ -1,6 +1,7 @@
 import { html, nothing } from "lit";
 import { customElement, property, state } from "lit/decorators.js";
 import { icon } from "../icons.ts";
+import { numeral } from "../language.ts";
 import { t } from "../words.ts";
 import { PageElement } from "./base.ts";
 import "../styles/comments.css";
@@ -42,7 +43,7 @@ export class CommentBar extends PageElement {
   }
 
   get #name(): string {
-    return this.count === 1 ? t("oneComment") : t("countComments", this.count.toLocaleString());
+    return this.count === 1 ? t("oneComment") : t("countComments", numeral(this.count));
   }
 
   #step(by: 1 | -1, name: "previousComment" | "nextComment", shape: "up" | "next") {
