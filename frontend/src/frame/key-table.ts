@@ -38,6 +38,8 @@ export const KEYS: readonly KeyRow[] = [
   { keys: ["g w"], word: "keyWritten", at: "everywhere", needs: "written" },
   { keys: ["c"], word: "keyNew", at: "everywhere", needs: "tasks" },
   { keys: ["j", "k"], word: "keyNext", at: "inbox", short: "move" },
+  { keys: ["."], word: "keyShowNew", at: "inbox" },
+  { keys: ["/"], word: "keySearch", at: "inbox" },
   { keys: ["A"], shown: "\u21e7A", word: "keyAll", at: "inbox" },
   { keys: ["y"], word: "keyAllow", at: "question", short: "allow", isAnswer: true },
   { keys: ["1-9"], shown: "1\u20139", word: "keyOptions", at: "question", isAnswer: true },

@@ -22,8 +22,11 @@ import type { PromptBox } from "../parts/prompt-box.ts";
 import type { SessionTitle } from "../parts/session-title.ts";
 import "../parts/task-aside.ts";
 import { type Rows, rowOfItem } from "../parts/task-rows.ts";
+import { nowhere } from "../frame/nowhere.ts";
+import { f } from "../frame/words.ts";
 import { PAGE } from "../place.ts";
 import { ENDED, type TaskState } from "../protocol.ts";
+import { isNotThere } from "../session.ts";
 import { visibleLine } from "../safe.ts";
 import { StatusReader } from "../session-status.ts";
 import { type SessionReader, SessionStream } from "../session-stream.ts";
@@ -81,6 +84,9 @@ export class TaskPage extends PageElement implements QuestionsPage {
   #mustReveal = false;
   #escapedAt = -Infinity;
 
+  /** Whether the address names a task that the server does not have. */
+  @state() private isNowhere = false;
+
   override connectedCallback(): void {
     super.connectedCallback();
     addEventListener("keydown", this.#press);
@@ -119,6 +125,7 @@ export class TaskPage extends PageElement implements QuestionsPage {
   }
 
   #begin(): void {
+    this.isNowhere = false;
     this.action.say("");
     this.#rewinds.close();
     this.canBranch = false;
@@ -151,7 +158,9 @@ export class TaskPage extends PageElement implements QuestionsPage {
       history.replaceState(null, "", sessionPath(row.contextId, taskId));
       dispatchEvent(new PopStateEvent("popstate"));
     } catch (error) {
-      if (taskId === this.taskId) this.action.fail(error);
+      if (taskId !== this.taskId) return;
+      if (isNotThere(error)) this.isNowhere = true;
+      else this.action.fail(error);
     }
   }
 
@@ -185,6 +194,8 @@ export class TaskPage extends PageElement implements QuestionsPage {
   }
 
   override render() {
+    if (this.isNowhere || (this.stream.stream.is === "failed" && !this.stream.session && this.contextId))
+      return nowhere(t("noSession"), t("noSessionText"), { path: `${PAGE}history`, words: f("toHistory") });
     const fold = this.#fold;
     const session = this.stream.session;
     const row = fold.row ?? this.store.rows.get(fold.name);
