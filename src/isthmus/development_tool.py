@@ -278,7 +278,7 @@ class ToolCall:
     output: Annotated[ToolOutput | None, 7] = None
     error: Annotated[ErrorDetails | None, 8] = None
     confirmation_request: Annotated[ConfirmationRequest | None, 9] = None
-    changed_files: Annotated[tuple[ChangedLines, ...], 101] = ()
+    changed_files: Annotated[tuple[ChangedLines, ...] | None, 101] = None
 
     def __post_init__(self) -> None:
         require_at_most_one(self, "result", "output", "error")

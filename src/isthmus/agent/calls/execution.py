@@ -366,11 +366,11 @@ def _files_of_trial(approved: Approved, place: ToolContext) -> list[Path]:
 
 
 def _succeeded(call: ToolCall, result: ToolSucceeded) -> ToolCall:
-    return replace(call, status=ToolCallStatus.SUCCEEDED, output=result.output, changed_files=result.changed)
+    return replace(call, status=ToolCallStatus.SUCCEEDED, output=result.output, changed_files=result.changed or None)
 
 
 def _failed(call: ToolCall, result: ToolFailed) -> ToolCall:
-    return replace(call, status=ToolCallStatus.FAILED, error=result.error, changed_files=result.changed)
+    return replace(call, status=ToolCallStatus.FAILED, error=result.error, changed_files=result.changed or None)
 
 
 def _files_seen(shown: Sequence[SeenText], own: Sequence[SeenText]) -> Sequence[AgentEvent]:

@@ -89,7 +89,7 @@ async def test_the_question_of_a_subagent_is_answered_in_the_task_that_began_it(
         view = await at.view(at.task_id)
         assert {call.call.status for call in view.calls.values()} == {ToolCallStatus.SUCCEEDED}
         changed = [call.call.changed_files for call in view.calls.values()]
-        assert changed == [(ChangedLines(str(at.workspace / "a.txt"), added=1),), ()]
+        assert changed == [(ChangedLines(str(at.workspace / "a.txt"), added=1),), None]
 
 
 async def test_the_question_of_a_subagent_is_answered_in_its_own_task(
