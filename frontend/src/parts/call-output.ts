@@ -1,4 +1,3 @@
-import { numeral } from "../language.ts";
 import { html, nothing } from "lit";
 import { customElement, property, query, state } from "lit/decorators.js";
 import { lastLines, linesIn } from "../call-facts.ts";
@@ -41,7 +40,7 @@ export class CallOutput extends PageElement {
     const above = Math.max(0, this.lines - linesIn(part));
     const isOpener = !this.fromTop && (above > 0 || hidden > 0 || this.isWhole);
     // Of one endless line, characters are missing.
-    const count = numeral(above || hidden);
+    const count = above || hidden;
     const words = t(above === 1 ? "oneLineAbove" : above ? "linesAbove" : "charactersAbove", count);
     return html`<div class="out-head">
         ${isOpener ? html`<button class="above" aria-expanded=${this.isWhole} @click=${this.#open}>${this.isWhole ? t("fewerLines") : words}</button>` : nothing}
