@@ -29,6 +29,10 @@ const PATHS = {
   next: svg`<path d="M8 3v9.5M4 8.5l4 4 4-4"/>`,
   archive: svg`<path d="M2.5 3h11v3h-11zM3.5 6v7h9V6M6.5 8.5h3"/>`,
   close: svg`<path d="m4 4 8 8M12 4l-8 8"/>`,
+  more: svg`<path d="M3.5 8h0M8 8h0M12.5 8h0" stroke-width="2.2"/>`,
+  grant: svg`<path d="M3 8V5m0 3v1.5A4.5 4.5 0 0 0 7.5 14h1A4.5 4.5 0 0 0 13 9.5V5.5M5.5 7.5V3.5M8 7.5V2.5M10.5 7.5V3.5"/>`,
+  list: svg`<path d="M2.5 4h7M2.5 8h11M2.5 12h5"/>`,
+  link: svg`<path d="M6.5 9.5 9.5 6.5M7 5l1.3-1.3a2.6 2.6 0 0 1 3.7 3.7L10.7 8.7M9 11l-1.3 1.3A2.6 2.6 0 0 1 4 8.6l1.3-1.3"/>`,
 } as const;
 
 export type Icon = keyof typeof PATHS;

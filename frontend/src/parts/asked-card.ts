@@ -6,6 +6,7 @@ import { formOf } from "../forms/form.ts";
 import type { TaskRow, ToolCall } from "../protocol.ts";
 import { modelName } from "../forms/form-facts.ts";
 import type { PageElement } from "./base.ts";
+import { askedLink, isOnPhone } from "./phone-question.ts";
 
 export interface Asked {
   calls: readonly ToolCall[];
@@ -38,6 +39,8 @@ function load(host: PageElement): void {
 export function askedCard(asked: Asked, host: PageElement) {
   const [call] = asked.calls;
   const { task, taskId, agent, hasEnded, isOff } = asked;
+  // In a session; the inbox is where a phone answers.
+  if (asked.more && !hasEnded && isOnPhone(host)) return askedLink(asked);
   if (!cannotLoad && formOf(asked.calls)) {
     load(host);
     return html`<isthmus-form
