@@ -130,7 +130,7 @@ def test_further_actions_are_in_a_menu_and_back_leads_to_the_list(pocket: Page, 
     more = pocket.get_by_role("button", name="More answers and actions")
     menu = pocket.get_by_role("dialog", name="More answers and actions")
     more.tap()
-    rows = ["Edit first", "Always allow", "Comment on a line", "Later", "Open the session", "Copy the address"]
+    rows = ["Edit first", "write_file", "Comment on a line", "Later", "Open the session", "Copy the address"]
     expect(menu.locator("li")).to_contain_text(rows)
     assert min(box["height"] for row in menu.locator("li > *").all() if (box := row.bounding_box())) >= 44
     pocket.keyboard.press("Escape")
