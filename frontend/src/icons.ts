@@ -37,6 +37,10 @@ const PATHS = {
   person: svg`<circle cx="8" cy="5.2" r="2.4"/><path d="M3.5 13.5a4.5 4.5 0 0 1 9 0"/>`,
   globe: svg`<circle cx="8" cy="8" r="5.5"/><path d="M2.5 8h11M8 2.5c3.2 3.4 3.2 7.6 0 11M8 2.5c-3.2 3.4-3.2 7.6 0 11"/>`,
   again: svg`<path d="M13 8a5 5 0 1 1-1.6-3.7M13 2.5v3h-3"/>`,
+  more: svg`<path d="M3.5 8h0M8 8h0M12.5 8h0" stroke-width="2.2"/>`,
+  grant: svg`<path d="M3 8V5m0 3v1.5A4.5 4.5 0 0 0 7.5 14h1A4.5 4.5 0 0 0 13 9.5V5.5M5.5 7.5V3.5M8 7.5V2.5M10.5 7.5V3.5"/>`,
+  lines: svg`<path d="M2.5 4h7M2.5 8h11M2.5 12h5"/>`,
+  link: svg`<path d="M6.5 9.5 9.5 6.5M7 5l1.3-1.3a2.6 2.6 0 0 1 3.7 3.7L10.7 8.7M9 11l-1.3 1.3A2.6 2.6 0 0 1 4 8.6l1.3-1.3"/>`,
 } as const;
 
 export type Icon = keyof typeof PATHS;

@@ -27,9 +27,11 @@ import "./styles/access.css";
 import "./styles/frame.css";
 import "./styles/session.css";
 import "./styles/timeline.css";
+import "./styles/phone.css";
 import { hasLetters, isForPage, watchKeys } from "./keys.ts";
 import { loadPage } from "./later-pages.ts";
 import { PAGE, enterPage } from "./place.ts";
+import { watchKeyboard } from "./phone/keyboard.ts";
 import { type Route, routeOf, titleOf } from "./routes.ts";
 
 enterPage();
@@ -87,6 +89,7 @@ export class Workbench extends PageElement {
       this.path = location.pathname;
     });
     watchKeys();
+    watchKeyboard();
     addEventListener("keyshere", (event) => {
       this.keysHere = (event as CustomEvent<string>).detail;
     });
@@ -302,7 +305,7 @@ export class Workbench extends PageElement {
   async #arrive(): Promise<void> {
     await this.querySelector<PageElement>(".frame > :nth-child(2)")?.updateComplete;
     const main = this.querySelector("main");
-    const heading = main?.querySelector("h1");
+    const heading = [...(main?.querySelectorAll("h1") ?? [])].find((one) => one.checkVisibility());
     // A page that comes later has none yet.
     if (!main || !heading || !this.#hasArrived) return;
     this.#hasArrived = false;

@@ -23,6 +23,11 @@ export function shownPath(path: string, workspace: string): string {
   return exact(path.startsWith(below) ? path.slice(below.length) : path);
 }
 
+/** Return the last part of a path. */
+export function fileName(path: string): string {
+  return path.slice(path.lastIndexOf("/") + 1);
+}
+
 /** Return whether a call asks the user to fill in a document: keys never send it as it came, and no answer to many does. */
 export function isForm(call: ToolCall): boolean {
   const isAsked = call.tool_name === "ask_user" || call.tool_name === "elicitation";

@@ -19,6 +19,11 @@ export interface Route {
   session?: SessionAddress;
 }
 
+/** Return the path of a question below that of the page. */
+export function questionPath(key: string): string {
+  return `question/${encodeURIComponent(key)}`;
+}
+
 /** Return the page at an address, by its path below that of the page. */
 export function routeOf(path: string): Route {
   const session = sessionOf(path);

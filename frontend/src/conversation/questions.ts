@@ -8,6 +8,7 @@ import type { FormCard } from "../parts/form-card.ts";
 import type { ItemList } from "../parts/item-list.ts";
 import type { QuestionCard } from "../parts/question-card.ts";
 import { PAGE } from "../place.ts";
+import { questionPath } from "../routes.ts";
 import type { CallItem, Item } from "../task-fold.ts";
 import { COMMA, age, t } from "../words.ts";
 import { AskedQuestions, type Place, type ShownQuestion, beyondView, keyedOf, nextAfter } from "./asked-questions.ts";
@@ -146,7 +147,7 @@ export class Questions {
     const fold = page.stream.foldNamed(question.taskId);
     const task = fold?.row ?? page.store.rows.get(question.taskId);
     const [first] = question.calls.filter((call) => fold?.questions.some((one) => one === call));
-    const address = `${PAGE}question/${encodeURIComponent(`${question.taskId}/${(first ?? item.call).tool_call_id}`)}`;
+    const address = PAGE + questionPath(`${question.taskId}/${(first ?? item.call).tool_call_id}`);
     const waited = age(item.since, page.now);
     const waits = waited === t("now") ? t("waitsSince") : t("waitsFor", waited);
     if (this.#narrow.matches && !question.hasEnded && task)

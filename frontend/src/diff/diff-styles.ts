@@ -241,6 +241,12 @@ export const DIFF_STYLES = css`
       border-top: 1px solid var(--line);
       box-shadow: var(--sh-2);
     }
+    /* Above a keyboard the lines have all of the little height. */
+    @media (max-height: 560px) and (pointer: coarse) {
+      .stick:not([hidden]) {
+        display: none;
+      }
+    }
     .seg {
       display: grid;
       grid-template-columns: 1fr 1fr;

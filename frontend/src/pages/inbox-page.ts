@@ -6,17 +6,24 @@ import { choicesOf, isListed } from "../inbox/filter.ts";
 import { type Item, InboxItems } from "../inbox/items.ts";
 import { listHead } from "../inbox/list-head.ts";
 import { itemRow, loadingRows } from "../inbox/rows.ts";
-import { isForm } from "../question.ts";
+import { fileName, isForm, shownPath } from "../question.ts";
 import { ask } from "../questions/words.ts";
 import { visible, visibleLine } from "../safe.ts";
-import type { SessionList } from "../sessions.ts";
+import { type SessionList, sessionPath } from "../sessions.ts";
 import type { Question, TaskStore } from "../store.ts";
 import { age, clock, t } from "../words.ts";
 import "../styles/question.css";
-import { type Outcome, type ReviewStore, type Waiting } from "../reviews.ts";
+import { type Outcome, type ReviewStore, type Waiting, folderOf } from "../reviews.ts";
+import type { AnswerCard } from "../parts/answer-card.ts";
 import { PageElement, readdress } from "../parts/base.ts";
 import { askedCard } from "../parts/asked-card.ts";
-import { askerHead } from "../parts/asker.ts";
+import { askerHead, sheetLines } from "../parts/asker.ts";
+import { sheetHead } from "../parts/phone-head.ts";
+import type { MenuRow } from "../parts/phone-menu.ts";
+import { inOrder, isLater, setLater } from "../phone/later.ts";
+import { PhoneWatch } from "../phone/phone.ts";
+import { phoneWord } from "../phone/words.ts";
+import { questionPath } from "../routes.ts";
 import { isForPage } from "../keys.ts";
 import { PAGE } from "../place.ts";
 import { codeText } from "../parts/code-text.ts";
@@ -56,6 +63,9 @@ export class InboxPage extends PageElement {
   #hasPushed = false;
   /** What is kept in view after its end, so that it is seen how it ended. */
   #kept = "";
+  #phone = new PhoneWatch(this);
+  /** Key of the question whose address was copied. */
+  #copied = "";
   /** The last request for who answered; one at a time, since many questions may end at once. */
   #asking: Promise<void> = Promise.resolve();
 
@@ -96,7 +106,7 @@ export class InboxPage extends PageElement {
         (item) => item.key === this.chosen && (!item.isAnswered || item.key === this.#kept || (item.review && !next)),
       )
     ) {
-      if (!next) this.isOpen = false;
+      if (!next && !this.#wanted) this.isOpen = false;
       this.chosen = next?.key ?? "";
     }
   }
@@ -112,7 +122,7 @@ export class InboxPage extends PageElement {
   }
 
   /** Show a question, and give the page its address; from one question to another the list stays the page before. */
-  #open(key: string): void {
+  #show(key: string): void {
     this.all = undefined;
     this.chosen = key;
     this.isOpen = true;
@@ -121,7 +131,7 @@ export class InboxPage extends PageElement {
 
   #showAt(key: string): void {
     if (key === this.address) return;
-    const path = key ? `${PAGE}question/${encodeURIComponent(key)}` : PAGE;
+    const path = key ? PAGE + questionPath(key) : PAGE;
     this.#hasPushed ||= !this.address;
     readdress(path, !this.address);
   }
@@ -135,7 +145,7 @@ export class InboxPage extends PageElement {
 
   /** The items that wait and that the filter lists. */
   get #listed(): Item[] {
-    return this.#items.open.filter((item) => this.#isListed(item));
+    return inOrder(this.#items.open).filter((item) => this.#isListed(item));
   }
 
   #isListed(item: Item): boolean {
@@ -150,45 +160,31 @@ export class InboxPage extends PageElement {
       <section class="pane inbox ${this.isOpen ? "behind" : ""}" aria-label=${t("inbox")}>
         ${this.#head()} ${this.#newButton()} ${this.#list(open)}
       </section>
-      <section class="pane surface ${this.isOpen ? "" : "behind"}" aria-label=${t("question")}>
+      <section class="pane surface asked ${this.isOpen ? "" : "behind"}" aria-label=${t("question")}>
         ${
           this.all
             ? this.#allFiles(this.all)
             : chosen?.review
               ? this.#review(chosen.review, chosen.isAnswered, open)
               : chosen?.question && (!chosen.isAnswered || chosen.key === this.#kept)
-                ? html` <div class="head">
-                      <button class="b small quiet icon narrow-only" aria-label=${t("back")} @click=${this.#close}>
-                        ${icon("back")}
-                      </button>
-                      ${askerHead(chosen.question, this.sessions, this.agent, this.now, !chosen.isAnswered)}
-                      ${
-                        chosen.isAnswered
-                          ? html`<span class="right">${this.#nextButton(open)}</span>`
-                          : html`<span class="right row"
-                              >${this.#allButton(chosen)}<span class="xs t3 num wide-only"
-                                >${this.#placeOf(this.chosen)}</span
-                              ></span
-                            >`
-                      }
-                    </div>
-                    ${askedCard(
-                      {
-                        calls: chosen.question.calls,
-                        open: chosen.open,
-                        answers: chosen.answers,
-                        task: chosen.question.task,
-                        taskId: chosen.question.task.id,
-                        agent: this.agent,
-                        hasEnded: chosen.isAnswered,
-                        isOff: !this.store.isReached,
-                        more: "",
-                        answering: this.#answering,
-                        failed: this.#failed,
-                        sent: () => this.#sent(chosen.key),
-                      },
-                      this,
-                    )}`
+                ? html`${this.#questionHead(chosen, chosen.question, open)}
+                  ${askedCard(
+                    {
+                      calls: chosen.question.calls,
+                      open: chosen.open,
+                      answers: chosen.answers,
+                      task: chosen.question.task,
+                      taskId: chosen.question.task.id,
+                      agent: this.agent,
+                      hasEnded: chosen.isAnswered,
+                      isOff: !this.store.isReached,
+                      more: "",
+                      answering: this.#answering,
+                      failed: this.#failed,
+                      sent: () => this.#sent(chosen.key),
+                    },
+                    this,
+                  )}`
                 : this.#nothingChosen(open.length > 0)
         }
       </section>
@@ -201,7 +197,7 @@ export class InboxPage extends PageElement {
 
   /** Return the place of a question among all that wait, in words. */
   #placeOf(key: string): string {
-    return t("placeOf", this.#items.open.findIndex((item) => item.key === key) + 1, this.#waiting);
+    return t("placeOf", inOrder(this.#items.open).findIndex((item) => item.key === key) + 1, this.#waiting);
   }
 
   #head() {
@@ -336,18 +332,117 @@ export class InboxPage extends PageElement {
     </p>`;
   }
 
+  #questionHead(item: Item, question: Question, open: Item[]) {
+    const { isAnswered } = item;
+    if (this.#phone.isPhone)
+      return sheetHead(
+        sheetLines(question, this.sessions, this.agent, this.now),
+        this.#close,
+        isAnswered ? this.#nextButton(open) : this.#more(item),
+      );
+    return html`<div class="head">
+      ${this.#back()} ${askerHead(question, this.sessions, this.agent, this.now, !isAnswered)}
+      ${
+        isAnswered
+          ? html`<span class="right">${this.#nextButton(open)}</span>`
+          : html`<span class="right row"
+              >${this.#allButton(item)}<span class="xs t3 num wide-only">${this.#placeOf(item.key)}</span></span
+            >`
+      }
+    </div>`;
+  }
+
+  #reviewHead(item: Waiting, hasEnded: boolean, open: Item[]) {
+    const shown = open.find(({ key }) => key === item.key);
+    const agent = visibleLine(item.agent, 80);
+    const waits = age(item.at, this.now);
+    if (this.#phone.isPhone) {
+      const file = fileName(shownPath(item.about, folderOf(item)));
+      const title =
+        item.kind === "review" ? `${t(item.isNew ? "create" : "change")} ${file}` : visibleLine(item.about, 160);
+      return sheetHead(
+        { title, place: agent, age: hasEnded ? "" : waits },
+        this.#close,
+        shown ? this.#more(shown) : this.#nextButton(open),
+      );
+    }
+    return html`<div class="head">
+      ${this.#back()}
+      <span class="cut" dir="auto">${agent}</span>
+      ${hasEnded ? nothing : html`<span class="pill acc">${t("waits")} · ${waits}</span>`}
+      ${hasEnded ? nothing : html`<span class="right">${this.#allButton(shown)}</span>`}
+      <span class="${hasEnded ? "right" : ""} xs t3 num"
+        >${hasEnded ? this.#nextButton(open) : this.#placeOf(item.key)}</span
+      >
+    </div>`;
+  }
+
+  #back() {
+    return html`<button class="b small quiet icon narrow-only" aria-label=${t("back")} @click=${this.#close}>
+      ${icon("back")}
+    </button>`;
+  }
+
+  // further actions on a phone
+
+  #more(item: Item) {
+    return html`<isthmus-more
+      .subject=${item.key}
+      .rows=${() => [...(this.#card?.further ?? []), ...this.#rowsOf(item)]}
+    ></isthmus-more>`;
+  }
+
+  get #card(): AnswerCard | null {
+    return this.querySelector<AnswerCard>(".asked > :is(isthmus-question, isthmus-form, isthmus-review)");
+  }
+
+  /** What can be done with a question beside answering it. */
+  #rowsOf(item: Item): MenuRow[] {
+    const { key, question } = item;
+    const isPutOff = isLater(key);
+    const rows: MenuRow[] = [];
+    const count = this.#groupOf(item).length;
+    if (count > 1) rows.push({ icon: "sides", words: t("allOf", count), note: "", act: this.#openAll });
+    rows.push({
+      icon: isPutOff ? "undo" : "history",
+      words: phoneWord(isPutOff ? "notLater" : "later"),
+      note: phoneWord(isPutOff ? "notLaterNote" : "laterNote"),
+      act: () => this.#putOff(key, !isPutOff),
+    });
+    if (question) {
+      const { contextId, id } = question.task;
+      const title = visibleLine(this.sessions.titleOf(question.task), 80) || t("session");
+      const href = sessionPath(contextId, id);
+      rows.push({ icon: "lines", words: phoneWord("openSession"), note: phoneWord("atThisCall", title), href });
+    }
+    const address = location.origin + PAGE + questionPath(key);
+    // A page that came without encryption may not write to the clipboard.
+    if (navigator.clipboard)
+      rows.push({
+        icon: "link",
+        words: phoneWord(this.#copied === key ? "copied" : "copyAddress"),
+        note: address.replace(/^\w+:\/\//, ""),
+        stays: true,
+        act: () => {
+          this.#copied = key;
+          void navigator.clipboard.writeText(address);
+        },
+      });
+    return rows;
+  }
+
+  /** Put a question off to the end of the list, or back to its place; another one is shown then, if there is one. */
+  #putOff(key: string, isOff: boolean): void {
+    setLater(key, isOff);
+    this.requestUpdate();
+    if (!isOff || key !== this.chosen) return;
+    const [next] = this.#listed;
+    if (next && !isLater(next.key)) this.#choose(next);
+    else this.#close();
+  }
+
   #review(item: Waiting, hasEnded: boolean, open: Item[]) {
-    return html` <div class="head">
-        <button class="b small quiet icon narrow-only" aria-label=${t("back")} @click=${this.#close}>
-          ${icon("back")}
-        </button>
-        <span class="cut" dir="auto">${visibleLine(item.agent, 80)}</span>
-        ${hasEnded ? nothing : html`<span class="pill acc">${t("waits")} · ${age(item.at, this.now)}</span>`}
-        ${hasEnded ? nothing : html`<span class="right">${this.#allButton(open.find((other) => other.key === item.key))}</span>`}
-        <span class="${hasEnded ? "right" : ""} xs t3 num"
-          >${hasEnded ? this.#nextButton(open) : this.#placeOf(item.key)}</span
-        >
-      </div>
+    return html`${this.#reviewHead(item, hasEnded, open)}
       <isthmus-review
         .item=${item}
         .outcome=${this.reviews.outcome(item.key)}
@@ -458,7 +553,7 @@ export class InboxPage extends PageElement {
       now: this.now,
       open: () => {
         this.#kept = item.isAnswered ? item.key : "";
-        this.#open(item.key);
+        this.#show(item.key);
       },
     });
   }

@@ -10,6 +10,7 @@ import { noteRead } from "./answer-drafts.ts";
 import { PageElement, READ_MS } from "./base.ts";
 import type { DiffElement } from "./diff-view.ts";
 import "./long-text.ts";
+import type { MenuRow } from "./phone-menu.ts";
 import "./reject-reason.ts";
 
 /** A part of a card that may be so large that all of it is to be seen. */
@@ -179,8 +180,15 @@ export abstract class AnswerCard extends PageElement {
     this.problem = error instanceof ApiError && error.status !== 0 ? visibleLine(error.message, 500) : t("noReach");
   }
 
+  /** Give the focus to the title, which stands in the head of the page on a phone. */
   protected focusTitle(): void {
-    this.querySelector<HTMLElement>("h2")?.focus();
+    const title = this.querySelector<HTMLElement>("h2");
+    (title?.checkVisibility() ? title : this.parentElement?.querySelector<HTMLElement>(".sheet-head h1"))?.focus();
+  }
+
+  /** Answers and actions that have no button of their own on a phone. */
+  get further(): MenuRow[] {
+    return [];
   }
 
   protected tell = (): void => {
@@ -207,13 +215,14 @@ export abstract class AnswerCard extends PageElement {
     return html`<pre class="command" tabindex="0" dir="ltr">${before}${exact(text)}</pre>`;
   }
 
-  /** Return the field for the words of a rejection; `note` says what sending them does, `agent` who gets them. */
-  protected reason(note: string, agent = "") {
+  /** Return the field for the words of a rejection; `note` says what sending them does, `agent` who gets them, `brief` the same on a phone. */
+  protected reason(note: string, agent = "", brief = "") {
     const before = this.saidBefore;
     return html`<isthmus-reason
       .name=${this.subject}
       .note=${note}
       .agent=${agent}
+      .brief=${brief}
       .comments=${before}
       ?carries=${this.carriesWords}
       ?isBusy=${this.sending !== ""}

@@ -1,10 +1,10 @@
-// Who asks, and where: in the list of the inbox and above its question.
+// Who asks, and where: in the list of the inbox, and above its question.
 
 import { html, nothing } from "lit";
 import { type Form, formOf } from "../forms/form.ts";
 import { askerOf, summaryOf, titleOf } from "../forms/form-facts.ts";
 import { MARK, icon, stateMark } from "../icons.ts";
-import { factsOf } from "../question.ts";
+import { factsOf, fileName } from "../question.ts";
 import { serverOf } from "../questions/asker-names.ts";
 import { riskPills } from "../questions/risks.ts";
 import { ask } from "../questions/words.ts";
@@ -13,6 +13,7 @@ import { type SessionList, sessionPath } from "../sessions.ts";
 import type { Question } from "../store.ts";
 import { age, t } from "../words.ts";
 import { countsOf } from "./counts.ts";
+import type { SheetLines } from "./phone-head.ts";
 
 export function badge(server: string, agent: string) {
   const sign = server ? icon("plug") : agent === "Isthmus" ? MARK : [...agent][0]?.toUpperCase();
@@ -56,9 +57,8 @@ export function aboutLines(question: Question): { what: unknown; peek: unknown }
   };
 }
 
-/** Return who asks and where, for the head above a question; on a phone in two lines. */
+/** Return who asks and where, for the head above a question. */
 export function askerHead(question: Question, sessions: SessionList, agent: string, now: number, isOpen: boolean) {
-  const form = formOf(question.calls);
   const server = serverOf(question.call);
   const waits = age(question.task.changedAt, now);
   const session = titleIn(sessions, question);
@@ -67,21 +67,29 @@ export function askerHead(question: Question, sessions: SessionList, agent: stri
     <span class="asker sm md cut" dir="auto">${server || agent}</span>
     <span class="sm t3 wide-only">${t(server ? "anMcpServerIn" : "inSession")}</span>
     <a class="sm cut target" href=${sessionPath(contextId, id)} dir="auto">${session || t("sessions")}</a>
-    ${isOpen ? html`<span class="pill acc">${stateMark("input-required")}${waits === t("now") ? t("waitsSince") : t("waitsFor", waits)}</span>` : nothing}
-    ${form ? phoneHead(form, session, agent, waits) : nothing}`;
+    ${isOpen ? html`<span class="pill acc">${stateMark("input-required")}${waits === t("now") ? t("waitsSince") : t("waitsFor", waits)}</span>` : nothing}`;
 }
 
-function phoneHead(form: Form, session: string, agent: string, waits: string) {
+/** Return what is asked, who asks and where, for the head of a question on a phone. */
+export function sheetLines(question: Question, sessions: SessionList, agent: string, now: number): SheetLines {
+  const form = formOf(question.calls);
+  const server = serverOf(question.call);
+  const who = server ? t("mcpServer") : agent;
+  return {
+    title: form ? formTitle(form, agent) : callTitle(question),
+    place: [who, titleIn(sessions, question)].filter(Boolean).join(" \u00b7 "),
+    age: age(question.task.changedAt, now),
+  };
+}
+
+function formTitle(form: Form, agent: string): string {
   const count = form.fields.length;
-  const title =
-    form.server || form.is !== "questions"
-      ? t("questionOfServer", askerOf(form, agent))
-      : count > 1
-        ? t("countQuestions", count)
-        : t("questionOfAgent");
-  const place = [form.server ? t("mcpServer") : agent, session, waits].filter(Boolean).join(" \u00b7 ");
-  return html`<div class="phone-head">
-    <h1 class="cut">${title}</h1>
-    <span class="xs t3 cut" dir="auto">${place}</span>
-  </div>`;
+  if (form.server || form.is !== "questions") return t("questionOfServer", askerOf(form, agent));
+  return count > 1 ? t("countQuestions", count) : t("questionOfAgent");
+}
+
+/** Return the verb and the object of a call; of a file its name, since the path stands above the diff. */
+function callTitle({ call, task }: Question): string {
+  const { verb, object } = factsOf(call, task.workspace);
+  return `${verb} ${call.confirmation_request?.file_edit_details ? fileName(object) : object}`.trim();
 }

@@ -19,11 +19,15 @@ export class PageElement extends LitElement {
 
   protected focusHeading(): void {
     const heading =
-      this.querySelector<HTMLElement>("h2[tabindex]") ?? document.querySelector<HTMLElement>("main h1, main h2");
+      shown(this.querySelectorAll("h2[tabindex]")) ?? shown(document.querySelectorAll("main h1, main h2"));
     if (!heading) return;
     heading.tabIndex = -1;
     heading.focus();
   }
+}
+
+function shown(elements: Iterable<Element>): HTMLElement | undefined {
+  return [...elements].find((one): one is HTMLElement => one.checkVisibility());
 }
 
 function isLost(element: Element | null): boolean {

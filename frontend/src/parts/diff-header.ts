@@ -25,7 +25,7 @@ export function diffHeader(path: string, counts: unknown, hunks: number, tools: 
 
 /** Return the switch between one column and two. */
 export function sidesSwitch(isSides: boolean, toggle: () => void) {
-  return html`<button class="b small quiet wide-only" aria-pressed=${isSides} @click=${toggle}>
+  return html`<button class="b small quiet wide-only desk-only" aria-pressed=${isSides} @click=${toggle}>
     ${icon("sides")}<span class="named-only">${t("sideBySide")}</span> <kbd>v</kbd>
   </button>`;
 }

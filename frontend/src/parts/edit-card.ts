@@ -16,10 +16,12 @@ import {
 } from "../diff/line-comments.ts";
 import { lineHunks, splitLines } from "../diff/line-diff.ts";
 import { type Odd, oddIn } from "../diff/odd.ts";
-import { icon } from "../icons.ts";
+import { type Icon, icon } from "../icons.ts";
 import { type NotebookChanges, notebookChanges } from "../notebook-cells.ts";
+import { type PhoneWord, phoneWord } from "../phone/words.ts";
 import { queueMessage } from "../sessions.ts";
 import { t } from "../words.ts";
+import type { MenuRow } from "./phone-menu.ts";
 import { AnswerCard } from "./answer-card.ts";
 import { draftOf, keepDraft } from "./answer-drafts.ts";
 import { diffHeader, sidesSwitch } from "./diff-header.ts";
@@ -122,8 +124,29 @@ export abstract class EditCard extends AnswerCard {
     if (!this.isEdit || this.isOver || this.diff?.isEditor === false) return;
     this.isEditing = true;
     // A notebook was not shown as text before.
-    void this.updateComplete.then(() => this.diff?.focusText());
+    // The text can have the focus once it can be typed in.
+    void this.updateComplete.then(() => this.diff?.updateComplete).then(() => this.diff?.focusText());
   };
+
+  /** Answers and actions that have no button of their own on a phone. */
+  override get further(): MenuRow[] {
+    if (this.isOver || this.isTelling || !this.isEdit || this.diff?.isEditor === false) return [];
+    const isOff = this.sending !== "";
+    const row = (icon: Icon, words: string, note: PhoneWord, act: () => void): MenuRow => {
+      return { icon, words, note: phoneWord(note), isOff, act };
+    };
+    const rows = [
+      row("edit", t("editFirst"), "editNote", this.edit),
+      row("comment", phoneWord("commentLine"), "commentNote", () => this.#comment()),
+    ];
+    if (this.isEdited) rows.push(row("undo", t("undoEdits"), "undoNote", () => this.diff?.undo()));
+    return rows;
+  }
+
+  /** Short words for what an answer covers, for the line above the diff on a phone. */
+  protected get limit(): string {
+    return "";
+  }
 
   /** Write a comment on the chosen line, or with `isOld` on the line as it was. */
   #comment(isOld = false): void {
@@ -288,10 +311,11 @@ export abstract class EditCard extends AnswerCard {
     const comment = chosen
       ? t(chosen.side === "old" ? "commentOnOld" : "commentOn", chosen.shown ?? chosen.line)
       : t("comment");
-    return html`${this.isEdited ? html`<span class="pill acc wide-only">${t("edited")}</span>` : nothing}
-    ${this.isEdited && !isOver ? html`<button class="b small quiet" @click=${() => this.diff?.undo()}>${t("undoEdits")}</button>` : nothing}
+    return html`${this.limit ? html`<span class="limit xs t3 phone-only">${this.limit}</span>` : nothing}
+    ${this.isEdited ? html`<span class="pill acc wide-only">${t("edited")}</span>` : nothing}
+    ${this.isEdited && !isOver ? html`<button class="b small quiet desk-only" @click=${() => this.diff?.undo()}>${t("undoEdits")}</button>` : nothing}
     ${isNotebook ? html`<button class="b small quiet" @click=${this.#showJson}>${t(isCells ? "asJson" : "asCells")}</button>` : nothing}
-    ${isOver || isCells || !hasEditor ? nothing : html`<button class="b small quiet" title=${comment} @click=${() => this.#comment()}>${icon("comment")}<span class="named-only">${comment}</span> <kbd>m</kbd></button>`}
+    ${isOver || isCells || !hasEditor ? nothing : html`<button class="b small quiet desk-only" title=${comment} @click=${() => this.#comment()}>${icon("comment")}<span class="named-only">${comment}</span> <kbd>m</kbd></button>`}
     ${hasBefore && hasEditor ? sidesSwitch(this.diff?.isSides ?? false, this.toggleSides) : nothing}`;
   }
 
@@ -305,7 +329,7 @@ export abstract class EditCard extends AnswerCard {
   protected editButton() {
     if (this.diff && !this.diff.isEditor) return nothing;
     return html`<button
-      class="b"
+      class="b desk-only"
       ?disabled=${!this.isEdit || this.sending !== "" || this.isEditing || this.isOff}
       @click=${this.edit}
     >

@@ -20,6 +20,8 @@ import { problemOf } from "../sending.ts";
 import { ApiError } from "../session.ts";
 import { COMMA, clock, t } from "../words.ts";
 import { AnswerCard } from "./answer-card.ts";
+import type { MenuRow } from "./phone-menu.ts";
+import { phoneWord } from "../phone/words.ts";
 import { FAULT, type FieldState, fieldRows } from "./form-fields.ts";
 
 const DRAFTS = new FormDrafts();
@@ -46,7 +48,6 @@ export class FormCard extends AnswerCard {
   /** What the server said of calls whose answers it refused. */
   @state() private refused: ReadonlyMap<string, string> = new Map();
   @state() private focused = "";
-  @state() private hasMenu = false;
 
   protected override get subject(): string {
     return `${this.taskId}/${this.calls[0]?.tool_call_id ?? ""}`;
@@ -94,7 +95,6 @@ export class FormCard extends AnswerCard {
     this.left = this.sent = new Set();
     this.refused = new Map();
     this.focused = "";
-    this.hasMenu = false;
     this.answers = DRAFTS.of(this.taskId, this.#form);
     this.read();
   }
@@ -269,7 +269,6 @@ export class FormCard extends AnswerCard {
   #actions(form: Form) {
     const progress = progressOf(form, this.answers, this.#open);
     const hasFaults = progress.toMend.some((field) => this.left.has(field.key));
-    const cancel = this.#cancel(form);
     const words =
       form.is === "page"
         ? say(form.opensBrowser ? "openPage" : "goThere", exactLine(form.host))
@@ -284,38 +283,35 @@ export class FormCard extends AnswerCard {
       >
       ${this.button(words, sendKey(), "primary", this.sending === "send", true, () => void this.#send(), "", progress.toMend.length > 0)}
       ${this.button(say("decline"), "n", "", this.sending === "decline", true, () => void this.#decline())}
-      <span class="form-rest">${cancel}</span>
-      <button
-        class="b icon form-more"
-        aria-label=${say("moreActions")}
-        aria-expanded=${this.hasMenu}
-        @click=${() => {
-          this.hasMenu = !this.hasMenu;
-        }}
-      >
-        <svg class="i" viewBox="0 0 16 16" aria-hidden="true">
-          <path d="M3.5 8h0M8 8h0M12.5 8h0" stroke-width="2.2" />
-        </svg>
-      </button>
-      ${this.hasMenu ? html`<div class="form-menu">${cancel}</div>` : nothing}
+      <span class="form-rest desk-only">${this.#cancelButton(form)}</span>
     </div>`;
   }
 
-  /** Return the button for what is more than to go on without an answer. */
-  #cancel(form: Form) {
-    const [call] = form.calls;
-    const option = call && cancelOf(call);
+  /** Return the button for what is more than to go on without an answer; on a phone it is in the menu. */
+  #cancelButton(form: Form) {
     if (form.is === "questions") return this.button(t("rejectTelling"), "", "quiet", false, true, this.tell);
+    const cancel = this.#cancel(form);
+    return cancel ? this.button(say("cancelCall"), "", "quiet", this.sending === "cancel", true, cancel) : nothing;
+  }
+
+  /** Return what ends the call, if it can be ended. */
+  #cancel({ calls: [call] }: Form): (() => void) | undefined {
+    const option = call && cancelOf(call);
     return option
-      ? this.button(
-          say("cancelCall"),
-          "",
-          "quiet",
-          this.sending === "cancel",
-          true,
-          () => void this.#post("cancel", [{ callId: call.tool_call_id, optionId: option.id, content: undefined }]),
-        )
-      : nothing;
+      ? () => void this.#post("cancel", [{ callId: call.tool_call_id, optionId: option.id, content: undefined }])
+      : undefined;
+  }
+
+  override get further(): MenuRow[] {
+    const form = this.#form;
+    if (!form || this.isOver || this.isTelling) return [];
+    const isOff = !this.isReady;
+    const cancel = this.#cancel(form);
+    if (form.is === "questions")
+      return [{ icon: "close", words: t("rejectTelling"), note: phoneWord("rejectNote"), isOff, act: this.tell }];
+    return cancel
+      ? [{ icon: "close", words: say("cancelCall"), note: phoneWord("cancelNote"), isOff, act: cancel }]
+      : [];
   }
 
   #mend(fields: readonly Field[]) {

@@ -4,13 +4,16 @@ import { type Answered, answer, tell } from "../client.ts";
 import { isOnce, isRefusal } from "../options.ts";
 import type { ConfirmationOption, TaskRow, ToolCall } from "../protocol.ts";
 import { isLongText } from "../diff/change-size.ts";
-import { factsOf, isForm, jsonProblem } from "../question.ts";
+import { phoneWord } from "../phone/words.ts";
+import { type Facts, factsOf, isForm, jsonProblem } from "../question.ts";
 import { wordsOf } from "../questions/option-words.ts";
 import { riskPills } from "../questions/risks.ts";
 import { ask } from "../questions/words.ts";
 import { exact, exactLine, visibleLine } from "../safe.ts";
 import { t } from "../words.ts";
+import { type NamedFact, shortLimit } from "./card-facts.ts";
 import { EditCard } from "./edit-card.ts";
+import type { MenuRow } from "./phone-menu.ts";
 import { countsOf } from "./counts.ts";
 
 /** A question of a task with what it would do, and its answers. Nothing is shown as answered before the server says so. */
@@ -69,6 +72,26 @@ export class QuestionCard extends EditCard {
   }
   protected override seen: unknown;
 
+  /** On a phone the wider grants are in the menu, too. */
+  override get further(): MenuRow[] {
+    if (this.isOver || this.isTelling) return [];
+    const options = this.call.confirmation_request?.options ?? [];
+    const grants = options.filter((option) => !isOnce(option) && !isRefusal(option));
+    const rows = grants.map((option) => ({
+      icon: "grant" as const,
+      words: wordsOf(option).words,
+      note: wordsOf(option).limit || exactLine(option.description ?? ""),
+      isOff: !this.isReady || !this.#isPossible(option),
+      act: () => void this.#send(option),
+    }));
+    const [edit, ...others] = super.further;
+    return [...(edit ? [edit] : []), ...rows, ...others];
+  }
+
+  protected override get limit(): string {
+    return shortLimit(factsOf(this.call, this.workspace).covers);
+  }
+
   protected override begin(): void {
     super.begin();
     this.anchor();
@@ -93,32 +116,7 @@ export class QuestionCard extends EditCard {
           </h2>
           ${this.beside}
         </div>
-        <dl class="facts">
-          ${
-            facts.wants
-              ? html`<dt>${t("wants")}</dt>
-                  <dd dir="auto">${facts.wants}</dd>`
-              : nothing
-          }
-          ${
-            facts.costs
-              ? html`<dt>${t("costs")}</dt>
-                  <dd>${facts.costs}</dd>`
-              : nothing
-          }
-          ${
-            facts.touches || pills !== nothing
-              ? html`<dt>${t("touches")}</dt>
-                  <dd>${facts.touches ? html`<code dir="auto">${facts.touches}</code>` : nothing} ${pills}</dd>`
-              : nothing
-          }
-          ${
-            facts.covers
-              ? html`<dt>${t("covers")}</dt>
-                  <dd>${facts.covers}</dd>`
-              : nothing
-          }
-        </dl>
+        <isthmus-facts .facts=${factRows(facts, pills)} .subject=${this.subject}></isthmus-facts>
       </div>
       <div class="card-body" tabindex="-1">
         ${
@@ -135,7 +133,7 @@ export class QuestionCard extends EditCard {
           this.hasEnded
             ? this.#ended(request.options)
             : this.isTelling
-              ? this.reason(t("reasonAll"), this.agent)
+              ? this.reason(t("reasonAll"), this.agent, phoneWord("whyAll"))
               : html`${this.hints()}
                   <div class="actions">${this.#actions(request.options)}</div>`
         }
@@ -174,7 +172,7 @@ export class QuestionCard extends EditCard {
     const wider = options.filter((option) => option !== once && option !== refusal);
     return html` ${once ? this.#option(once, "y", "primary") : nothing} ${this.unseenButton()}
       ${this.isEdit ? this.editButton() : nothing} ${this.#rejectButton(refusal)}
-      <span class="right row wider"
+      <span class="right row wider desk-only"
         >${wider.map((option) => this.#option(option, String(options.indexOf(option) + 1), "quiet"))}</span
       >`;
   }
@@ -298,6 +296,22 @@ export class QuestionCard extends EditCard {
     else return false;
     return true;
   }
+}
+
+/** Return the facts that there are, with their names. */
+function factRows({ wants, costs, touches, covers }: Facts, pills: unknown): NamedFact[] {
+  return [
+    { name: t("wants"), fact: wants },
+    { name: t("costs"), fact: costs },
+    {
+      name: t("touches"),
+      fact:
+        touches || pills !== nothing
+          ? html`${touches ? html`<code dir="auto">${touches}</code>` : nothing} ${pills}`
+          : "",
+    },
+    { name: t("covers"), fact: covers },
+  ].filter(({ fact }) => fact);
 }
 
 const PARAMETERS = new WeakMap<ToolCall, string>();

@@ -20,6 +20,9 @@ import { countLines } from "../diffs.ts";
 import { EditCard } from "./edit-card.ts";
 import { shownCounts } from "./counts.ts";
 import { outcomeText } from "./outcome.ts";
+import type { MenuRow } from "./phone-menu.ts";
+import { phoneWord } from "../phone/words.ts";
+import { shortLimit } from "./card-facts.ts";
 import "./file-before.ts";
 
 /** A review or question of a companion, with its answers. Once it has ended it stays, and says who ended it. */
@@ -66,6 +69,18 @@ export class ReviewCard extends EditCard {
     return this.seen?.state ?? "";
   }
 
+  protected override get limit(): string {
+    return shortLimit(t("reviewCovers", ""));
+  }
+
+  /** On a phone the wider answer is in the menu. */
+  override get further(): MenuRow[] {
+    const { item } = this;
+    if (this.isOver || this.isTelling || item.kind === "review" || item.isPermission) return super.further;
+    const act = (): void => void this.#send("session");
+    return [{ icon: "grant", words: t("allowSession"), note: "", isOff: !this.isReady || !!this.unseen, act }];
+  }
+
   protected override begin(): void {
     super.begin();
     if (this.item.kind === "review" && !this.hasEnded) void this.#load();
@@ -107,12 +122,13 @@ export class ReviewCard extends EditCard {
     return html`<article class="question" aria-label="${verb} ${path}">
       <div class="card-top">
         <h2 tabindex="-1">${verb} <code dir="auto">${path}</code></h2>
-        <dl class="facts">
-          <dt>${t("touches")}</dt>
-          <dd><code dir="auto">${exact(item.about)}</code></dd>
-          <dt>${t("covers")}</dt>
-          <dd dir="auto">${t("reviewCovers", agent)}</dd>
-        </dl>
+        <isthmus-facts
+          .facts=${[
+            { name: t("covers"), fact: t("reviewCovers", agent) },
+            { name: t("touches"), fact: html`<code dir="auto">${exact(item.about)}</code>` },
+          ]}
+          .subject=${this.subject}
+        ></isthmus-facts>
       </div>
       ${this.#notice()}
       <div class="card-body" tabindex="-1">
@@ -130,7 +146,11 @@ export class ReviewCard extends EditCard {
         this.hasEnded
           ? nothing
           : this.isTelling
-            ? this.reason(t(detail?.reasons ? "reasonTo" : "reasonNot", agent))
+            ? this.reason(
+                t(detail?.reasons ? "reasonTo" : "reasonNot", agent),
+                "",
+                detail?.reasons ? phoneWord("whyTo", agent) : "",
+              )
             : html`${this.hints()}
                 <div class="actions">
                   ${this.#answer("accept", t("accept"), "y", "primary")} ${this.unseenButton()} ${this.editButton()}
@@ -146,12 +166,15 @@ export class ReviewCard extends EditCard {
     return html`<article class="question" aria-label=${title}>
       <div class="card-top">
         <h2 tabindex="-1" dir="auto">${title}</h2>
-        <dl class="facts">
-          <dt>${t("covers")}</dt>
-          <dd dir="auto">
-            ${isPermission ? t("permissionCovers", visibleLine(this.item.agent, 80)) : t("questionCovers")}
-          </dd>
-        </dl>
+        <isthmus-facts
+          .facts=${[
+            {
+              name: t("covers"),
+              fact: isPermission ? t("permissionCovers", visibleLine(this.item.agent, 80)) : t("questionCovers"),
+            },
+          ]}
+          .subject=${this.subject}
+        ></isthmus-facts>
       </div>
       ${this.#notice()}
       <div class="card-body" tabindex="-1">${this.shownText(this.item.text, title)}</div>
@@ -160,7 +183,11 @@ export class ReviewCard extends EditCard {
         this.hasEnded
           ? nothing
           : this.isTelling
-            ? this.reason(t("reasonTo", visibleLine(this.item.agent, 80)))
+            ? this.reason(
+                t("reasonTo", visibleLine(this.item.agent, 80)),
+                "",
+                phoneWord("whyTo", visibleLine(this.item.agent, 80)),
+              )
             : html`${this.hints()}
                 <div class="actions">
                   ${this.unseenButton()} ${this.#answer("yes", t("allowOnce"), "y", "primary")}
@@ -168,7 +195,7 @@ export class ReviewCard extends EditCard {
                   ${
                     isPermission
                       ? nothing
-                      : html`<span class="right row wider"
+                      : html`<span class="right row wider desk-only"
                           >${this.#answer("session", t("allowSession"), "1", "quiet")}</span
                         >`
                   }
