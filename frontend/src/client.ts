@@ -158,6 +158,12 @@ export interface SessionStatus {
   cost: string;
   /** Models whose cost is not known, since they have no price. */
   unpriced: string[];
+  /** What the whole session may cost; empty without a limit. */
+  costLimit: string;
+  /** Tokens of all requests of the session. */
+  used: { input: number; cached: number; output: number } | undefined;
+  /** Estimates of the parts of `tokens`. */
+  parts: { instructions: number; contents: number; words: number } | undefined;
 }
 
 export async function sessionStatus(place: { contextId: string } | { workspace: string }): Promise<SessionStatus> {
@@ -176,6 +182,9 @@ export async function sessionStatus(place: { contextId: string } | { workspace: 
       context_window?: unknown;
       cost?: { amount?: unknown; currency?: unknown };
       unpriced_models?: unknown;
+      cost_limit?: { amount?: unknown; currency?: unknown };
+      tokens_used?: Record<string, unknown>;
+      context_parts?: Record<string, unknown>;
     };
   };
   const {
@@ -187,6 +196,9 @@ export async function sessionStatus(place: { contextId: string } | { workspace: 
     context_window: size,
     cost,
     unpriced_models: unpriced,
+    cost_limit: limit,
+    tokens_used: used,
+    context_parts: parts,
   } = found.result ?? {};
   return {
     mode: typeof mode === "string" ? mode : "",
@@ -199,6 +211,17 @@ export async function sessionStatus(place: { contextId: string } | { workspace: 
     window: typeof size === "number" ? size : 0,
     cost: shownCost(cost?.amount, cost?.currency),
     unpriced: Array.isArray(unpriced) ? unpriced.filter((name): name is string => typeof name === "string") : [],
+    costLimit: shownCost(limit?.amount, limit?.currency),
+    used: used && {
+      input: Number(used.input_tokens) || 0,
+      cached: Number(used.cached_tokens) || 0,
+      output: Number(used.output_tokens) || 0,
+    },
+    parts: parts && {
+      instructions: Number(parts.instructions) || 0,
+      contents: Number(parts.contents) || 0,
+      words: Number(parts.words) || 0,
+    },
   };
 }
 

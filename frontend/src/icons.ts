@@ -13,7 +13,7 @@ const PATHS = {
   shell: svg`<path d="m3 5 3 3-3 3M8 11.5h5"/>`,
   search: svg`<circle cx="7" cy="7" r="4"/><path d="m10 10 3.5 3.5"/>`,
   plug: svg`<path d="M6 2v3M10 2v3M4 5h8v2.5a4 4 0 0 1-8 0zM8 11.5V14"/>`,
-  settings: svg`<path d="M3 5h6M12 5h1M3 11h1M7 11h6"/><circle cx="10.5" cy="5" r="1.5"/><circle cx="5.5" cy="11" r="1.5"/>`,
+  settings: svg`<circle cx="8" cy="8" r="2"/><path d="M8 2v2M8 12v2M2 8h2M12 8h2M3.8 3.8l1.4 1.4M10.8 10.8l1.4 1.4M12.2 3.8l-1.4 1.4M5.2 10.8l-1.4 1.4"/>`,
   stop: svg`<rect x="4" y="4" width="8" height="8" rx="1"/>`,
   fold: svg`<path d="m6 4 4 4-4 4"/>`,
   back: svg`<path d="M10 3 5 8l5 5"/>`,

@@ -2,6 +2,7 @@ import { html, nothing } from "lit";
 import { customElement, state } from "lit/decorators.js";
 import { Announcer } from "./announcer.ts";
 import { Access } from "./frame/access.ts";
+import { type Figures, TodaysUse, hearFigures } from "./frame/figures.ts";
 import { door } from "./frame/door.ts";
 import { keysList } from "./frame/keys-list.ts";
 import { navigation } from "./frame/navigation.ts";
@@ -20,6 +21,7 @@ import "./pages/task-page.ts";
 import "./styles/tokens.css";
 import "./styles/workbench.css";
 import "./styles/access.css";
+import "./styles/frame.css";
 import { hasLetters, isForPage, watchKeys } from "./keys.ts";
 import { loadPage } from "./later-pages.ts";
 import { PAGE, enterPage } from "./place.ts";
@@ -42,7 +44,9 @@ export class Workbench extends PageElement {
   @state() private said = "";
   /** The keys for what is shown, and the title of the question in view. */
   @state() private keysHere = "";
+  @state() private figures: Figures | undefined;
   #titled = "";
+  #today = new TodaysUse(() => this.requestUpdate());
   #announcer = new Announcer((text) => {
     this.said = text;
   });
@@ -76,6 +80,9 @@ export class Workbench extends PageElement {
     watchKeys();
     addEventListener("keyshere", (event) => {
       this.keysHere = (event as CustomEvent<string>).detail;
+    });
+    hearFigures((figures) => {
+      this.figures = figures;
     });
     addEventListener("titled", (event) => {
       this.#titled = (event as CustomEvent<string>).detail;
@@ -179,6 +186,7 @@ export class Workbench extends PageElement {
     const page = route.name === "session" ? "task" : route.name;
     // An element that is drawn before its page has come would begin without what it shows.
     const isHere = loadPage(page, () => this.requestUpdate());
+    if (page === "inbox" && session.tasks) this.#today.look(this.now);
     loadPage("cards", () => this.requestUpdate());
     return html`<div
         class="frame ${page === "inbox" || page === "files" ? "with-list" : page === "task" ? "with-aside" : page === "written" ? "with-turns" : ""}"
@@ -208,6 +216,8 @@ export class Workbench extends PageElement {
           isReached: this.#isReached,
           isOld: this.#access.isOld,
           keys: page !== "written" ? this.keysHere : hasLetters() ? t("keysOfWritten") : "",
+          figures: this.figures,
+          today: page === "inbox" ? this.#today.today : undefined,
           agent: `${session.agent} ${session.version}`,
           showKeys: () => {
             this.hasKeys = true;

@@ -8,6 +8,8 @@ const KEY = SERVER === "/" ? "isthmus.token" : `isthmus.token:${SERVER}`;
 export interface Session {
   user: string;
   device: { id: string; label: string; expires: number } | null;
+  /** Number of the paired devices of the user; a server of an earlier version does not say it. */
+  devices?: number;
   agent: string;
   version: string;
   workspaces: string[];

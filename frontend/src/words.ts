@@ -683,6 +683,11 @@ function said(value: string | number): string {
   return typeof value === "number" ? numeral(value) : value;
 }
 
+/** Return a number in the form of the page's language, which may not be that of the browser. */
+export function shownNumber(value: number): string {
+  return value.toLocaleString(LANGUAGE);
+}
+
 export function age(at: number, now: number): string {
   const seconds = Math.max(0, (now - at) / 1000);
   if (seconds < 10) return t("now");

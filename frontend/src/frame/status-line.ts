@@ -1,7 +1,10 @@
-// The line at the foot of the page: the connection, the keys of what is shown, and the agent.
+// The line at the foot of the page: the connection and the keys of what is shown; its folder, model, tokens and price.
 
 import { html, nothing } from "lit";
-import { t } from "../words.ts";
+import { visibleLine } from "../safe.ts";
+import { shownNumber, t } from "../words.ts";
+import type { Figures, Today } from "./figures.ts";
+import { f } from "./words.ts";
 
 export interface Status {
   isReached: boolean;
@@ -9,19 +12,39 @@ export interface Status {
   isOld: boolean;
   /** The keys of what is shown. */
   keys: string;
-  /** Name and version of the agent. */
+  figures: Figures | undefined;
+  /** What was used today, for a page without figures of its own. */
+  today: Today | undefined;
+  /** Name and version of the agent, for a page without figures. */
   agent: string;
   showKeys: () => void;
 }
 
-export function statusLine({ isReached, isOld, keys, agent, showKeys }: Status) {
+/** Return tokens and price in words; what is not known is said, and never 0. */
+export function usedText({ figures, today }: Pick<Status, "figures" | "today">): string {
+  if (figures)
+    return figures.tokens === undefined
+      ? figures.cost
+      : f("figure", shownNumber(figures.tokens), figures.cost || f("priceUnknown"));
+  return today?.tokens ? f("figureToday", shownNumber(today.tokens), today.cost || f("priceUnknown")) : "";
+}
+
+export function statusLine(status: Status) {
+  const { isReached, isOld, keys, figures, agent } = status;
+  const used = usedText(status);
   return html`<footer class="status">
-    <span class="row" role="status"
-      ><span class=${isReached ? "live" : "lost"}></span>${t(isReached ? "connected" : "offline")}</span
+    <span class="row" role="status" title=${isReached ? nothing : f("reconnectsText")}
+      ><span class=${isReached ? "live" : "lost"}></span
+      ><span class=${isReached ? "" : "warn"}>${isReached ? t("connected") : f("reconnects")}</span></span
     >
+    ${isReached ? nothing : html`<span class="cut">${f("reconnectsText")}</span>`}
     ${isOld ? html`<button class="b small" @click=${() => location.reload()}>${t("newerPage")}</button>` : nothing}
-    ${keys ? html`<span class="wide-only cut">${keys}</span>` : nothing}
-    <span class="grow"></span><span>${agent}</span>
-    <button class="b quiet small wide-only" @click=${showKeys}><kbd>?</kbd>${t("keys")}</button>
+    ${keys && isReached ? html`<span class="wide-only cut">${keys}</span>` : nothing}
+    <span class="grow"></span>
+    ${figures?.folder ? html`<span class="wide-only cut place" dir="auto">${visibleLine(figures.folder, 200)}</span>` : nothing}
+    ${figures?.model ? html`<span class="wide-only cut" dir="auto">${visibleLine(figures.model, 60)}</span>` : nothing}
+    ${used ? html`<span class="fixed">${used}</span>` : nothing}
+    ${figures || used ? nothing : html`<span class="fixed">${agent}</span>`}
+    <button class="b quiet small wide-only" @click=${status.showKeys}><kbd>?</kbd>${t("keys")}</button>
   </footer>`;
 }

@@ -288,6 +288,7 @@ export class TaskPage extends PageElement implements SessionInView {
           .taskId=${fold.name}
           .turn=${isWhole ? this.stream.turns.length : 0}
           .state=${this.state}
+          .now=${this.now}
           .more=${session ? sessionMenu(session, this.#actions) : nothing}
           .version=${`${this.version} ${this.storeVersion}`}
         ></isthmus-aside>

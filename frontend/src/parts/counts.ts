@@ -3,6 +3,7 @@
 import { html } from "lit";
 import { type LineCounts, countLines } from "../diffs.ts";
 import type { FileDiff } from "../protocol.ts";
+import { shownNumber } from "../words.ts";
 
 const COUNTS = new WeakMap<FileDiff, LineCounts>();
 
@@ -13,5 +14,7 @@ export function countsOf(diff: FileDiff) {
 }
 
 export function shownCounts({ added, removed }: LineCounts) {
-  return html`<span class="num"><span class="add">+${added}</span> <span class="del">−${removed}</span></span>`;
+  return html`<span class="num"
+    ><span class="add">+${shownNumber(added)}</span> <span class="del">−${shownNumber(removed)}</span></span
+  >`;
 }

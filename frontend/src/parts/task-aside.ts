@@ -1,17 +1,22 @@
 import { html, nothing } from "lit";
 import { customElement, property } from "lit/decorators.js";
 import type { SessionStatus } from "../client.ts";
+import { contextFigures, costFigures } from "../frame/session-figures.ts";
+import { tellFigures } from "../frame/figures.ts";
+import { f } from "../frame/words.ts";
 import { stateMark } from "../icons.ts";
-import type { TaskState } from "../protocol.ts";
-import { shownCost } from "../money.ts";
+import { ENDED, type FileDiff, type TaskRow, type TaskState } from "../protocol.ts";
 import { shownPath } from "../question.ts";
 import { visibleLine } from "../safe.ts";
 import type { TaskStore } from "../store.ts";
 import type { ChangedFile, TaskFold } from "../task-fold.ts";
-import { numeral } from "../language.ts";
-import { t } from "../words.ts";
+import { shownNumber, t } from "../words.ts";
 import { PageElement } from "./base.ts";
+import { countsOf, shownCounts } from "./counts.ts";
 import { PAGE } from "../place.ts";
+
+/** Maximum number of files and subagents that are listed. */
+const LISTED = 200;
 
 /** Return the files that turns have changed, each once, with the lines of all its changes. */
 export function filesOf(folds: readonly Pick<TaskFold, "changedFiles">[]): ChangedFile[] {
@@ -23,7 +28,15 @@ export function filesOf(folds: readonly Pick<TaskFold, "changedFiles">[]): Chang
   return [...files.values()];
 }
 
-/** Facts of a session beside its conversation: plan, subagents, changed files, model and size of the conversation. */
+/** Return a time in ms as minutes and seconds, such as 6:12, or with hours, such as 1:06:12. */
+export function duration(time: number): string {
+  const seconds = Math.max(0, Math.floor(time / 1000));
+  const parts = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];
+  const [first = 0, ...rest] = parts[0] ? parts : parts.slice(1);
+  return [first, ...rest.map((part) => String(part).padStart(2, "0"))].join(":");
+}
+
+/** Facts of a session beside its conversation, as figures: context, cost, plan, changed files and subagents. */
 @customElement("isthmus-aside")
 export class TaskAside extends PageElement {
   /** The newest turn. */
@@ -38,119 +51,128 @@ export class TaskAside extends PageElement {
   @property({ attribute: false }) more: unknown = nothing;
   @property() state: TaskState = "submitted";
   @property() version = "";
+  @property({ type: Number }) now = Date.now();
   @property({ attribute: false }) status: SessionStatus | undefined;
-  override render() {
-    const { fold } = this;
-    const row = fold.row ?? this.store.rows.get(this.taskId);
-    const workspace = row?.workspace ?? "";
-    const children = this.folds.flatMap(({ name }) => this.store.childrenOf(name));
-    const changedFiles = filesOf(this.folds);
-    const { usage } = fold;
-    const { tokens, window } = this.status ?? { window: 0 };
-    return html` <div class="head">
-        <span class="sm sb">${stateWord(this.state)}</span>
-        ${this.turn ? html`<span class="right xs t3 num">${t("turnNumber", this.turn)}</span>` : nothing}
-      </div>
-      ${
-        fold.todos.length
-          ? html`<section>
-              <h2>${t("plan")}</h2>
-              <ul>
-                ${fold.todos.map((todo) => html`<li class=${todo.status === "in_progress" ? "md" : ""}>${stateMark(todoState(todo.status))}<span dir="auto">${visibleLine(todo.description)}</span></li>`)}
-              </ul>
-            </section>`
-          : nothing
-      }
-      ${
-        children.length
-          ? html`<section>
-              <h2>${t("subagents")}</h2>
-              <ul>
-                ${children.map((child) => html`<li>${stateMark(child.state)}<a class="grow cut" href="${PAGE}task/${child.id}" dir="auto">${visibleLine(child.title, 120) || child.id}</a><span class="t3">${stateWord(child.state)}</span></li>`)}
-              </ul>
-            </section>`
-          : nothing
-      }
-      ${
-        changedFiles.length
-          ? html`<section>
-              <h2>${t("changedFiles")}</h2>
-              <ul>
-                ${changedFiles.slice(0, 200).map(
-                  (file) =>
-                    html`<li>
-                      <span class="grow cut" dir="auto">${shownPath(file.path, workspace)}</span
-                      ><span class="num"
-                        ><span class="add">+${file.added}</span> <span class="del">−${file.removed}</span></span
-                      >
-                    </li>`,
-                )}
-              </ul>
-            </section>`
-          : nothing
-      }
-      ${row && !row.parent ? html`<section><a class="target" href="${PAGE}diff/${this.taskId}">${t("sessionDiff")}</a></section>` : nothing}
-      ${
-        row?.parent
-          ? html`<section>
-              <h2>${t("begunBy")}</h2>
-              <a href="${PAGE}task/${row.parent}" dir="auto"
-                >${visibleLine(this.store.rows.get(row.parent)?.title ?? "", 120) || row.parent}</a
-              >
-            </section>`
-          : nothing
-      }
-      <section>
-        <dl class="facts">
-          ${
-            row?.model
-              ? html`<dt>${t("model")}</dt>
-                  <dd dir="auto">${visibleLine(row.model, 120)}</dd>`
-              : nothing
-          }
-          ${
-            tokens !== undefined
-              ? html`<dt>${t("context")}</dt>
-                  <dd class="num">${window ? t("tokensOf", tokens, window) : t("tokens", tokens)}</dd>`
-              : nothing
-          }
-          ${
-            this.status?.cost || this.status?.unpriced.length
-              ? html`<dt>${t("cost")}</dt>
-                  <dd class="num" dir="auto">${visibleLine(costText(this.status.cost, this.status.unpriced), 200)}</dd>`
-              : nothing
-          }
-          ${
-            usage.cost > 0
-              ? html`<dt>${t("taskCost")}</dt>
-                  <dd class="num">
-                    ${usage.unpriced ? t("costAndMore", shownCost(usage.cost, "USD")) : shownCost(usage.cost, "USD")}
-                  </dd>`
-              : nothing
-          }
-          ${
-            usage.input + usage.output > 0
-              ? html`<dt>${t("tokensUsed")}</dt>
-                  <dd class="num">
-                    ${t(usage.cached ? "tokensInCached" : "tokensIn", usage.input, `${numeral(usage.cached)} (${Math.round((100 * usage.cached) / usage.input)}%)`)}<br />${t(usage.thought ? "tokensOutThought" : "tokensOut", usage.output, usage.thought)}
-                  </dd>`
-              : nothing
-          }
-          ${
-            workspace
-              ? html`<dt>${t("folder")}</dt>
-                  <dd dir="auto">${visibleLine(workspace, 300)}</dd>`
-              : nothing
-          }
-        </dl>
-      </section>
-      ${this.more}`;
-  }
-}
+  #told = "";
 
-function costText(cost: string, unpriced: string[]): string {
-  if (!unpriced.length) return cost;
-  return t(cost ? "costPartly" : "costUnknown", unpriced.slice(0, 3).join(", "), cost);
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    tellFigures(undefined);
+    this.#told = "";
+  }
+
+  override updated(): void {
+    const { tokens, used, cost = "", model = "" } = this.status ?? {};
+    const row = this.#row;
+    const figures = {
+      folder: row?.workspace ?? "",
+      model: model || (row?.model ?? ""),
+      tokens: used ? used.input + used.output : tokens,
+      cost,
+    };
+    const told = JSON.stringify(figures);
+    if (told === this.#told) return;
+    this.#told = told;
+    tellFigures(figures);
+  }
+
+  get #row(): TaskRow | undefined {
+    return this.fold.row ?? this.store.rows.get(this.taskId);
+  }
+
+  override render() {
+    const { fold, status } = this;
+    const row = this.#row;
+    return html`<div class="head">
+        <h2 class="sm sb">${stateWord(this.state)}</h2>
+        ${this.turn ? html`<span class="right xs t3 num">${this.#turnText(row)}</span>` : nothing}
+      </div>
+      ${contextFigures(status)} ${costFigures(status, fold.usage)} ${this.#plan()} ${this.#files(row)}
+      ${this.#subagents()} ${row?.parent ? this.#parent(row.parent) : nothing} ${this.#place(row)} ${this.more}`;
+  }
+
+  #turnText(row: TaskRow | undefined): string {
+    const turn = shownNumber(this.turn);
+    if (!row?.createdAt) return t("turnNumber", turn);
+    return f("turnFor", turn, duration((ENDED.has(this.state) ? row.changedAt : this.now) - row.createdAt));
+  }
+
+  #plan() {
+    const { todos } = this.fold;
+    if (!todos.length) return nothing;
+    return html`<section>
+      <h2>${t("plan")}</h2>
+      <ul>
+        ${todos.map((todo) => html`<li class=${todo.status === "in_progress" ? "md" : todo.status === "pending" ? "t2" : ""}>${stateMark(todoState(todo.status))}<span dir="auto">${visibleLine(todo.description)}</span></li>`)}
+      </ul>
+    </section>`;
+  }
+
+  /** The files that were changed, and those that the user is asked about. */
+  #files(row: TaskRow | undefined) {
+    const changed = filesOf(this.folds);
+    const asked: FileDiff[] = this.folds.flatMap((fold) =>
+      fold.questions.flatMap((call) => call.confirmation_request?.file_edit_details ?? []),
+    );
+    if (!changed.length && !asked.length) return nothing;
+    const path = (text: string) => shownPath(text, row?.workspace ?? "");
+    return html`<section>
+      <h2>${t("changedFiles")}</h2>
+      <ul>
+        ${changed.slice(0, LISTED).map((file) => html`<li><span class="grow cut" dir="auto" title=${path(file.path)}>${path(file.path)}</span>${shownCounts(file)}</li>`)}
+        ${asked.slice(0, LISTED).map((diff) => html`<li class="t3"><span class="grow cut" dir="auto">${f("ifAllowed", path(diff.file_path))}</span>${countsOf(diff)}</li>`)}
+      </ul>
+      ${row && !row.parent ? html`<a href="${PAGE}diff/${this.taskId}">${t("sessionDiff")}</a>` : nothing}
+    </section>`;
+  }
+
+  #subagents() {
+    const children = this.folds.flatMap(({ name }) => this.store.childrenOf(name)).slice(0, LISTED);
+    if (!children.length) return nothing;
+    const time = (child: TaskRow) => duration((ENDED.has(child.state) ? child.changedAt : this.now) - child.createdAt);
+    return html`<section>
+      <h2>${t("subagents")}</h2>
+      <ul>
+        ${children.map(
+          (child) =>
+            html`<li>
+              ${stateMark(child.state)}<span class="grow about"
+                ><a class="cut" href="${PAGE}task/${child.id}" dir="auto"
+                  >${visibleLine(child.title, 120) || child.id}</a
+                ><span class="xs t3 num">${stateWord(child.state)} · ${time(child)}</span></span
+              >
+            </li>`,
+        )}
+      </ul>
+    </section>`;
+  }
+
+  #parent(parent: string) {
+    return html`<section>
+      <h2>${t("begunBy")}</h2>
+      <a href="${PAGE}task/${parent}" dir="auto"
+        >${visibleLine(this.store.rows.get(parent)?.title ?? "", 120) || parent}</a
+      >
+    </section>`;
+  }
+
+  /** What the status line shows where there is one. */
+  #place(row: TaskRow | undefined) {
+    const facts = [
+      [t("model"), this.status?.model || (row?.model ?? "")],
+      [t("folder"), row?.workspace ?? ""],
+    ].filter(([, value]) => value);
+    if (!facts.length) return nothing;
+    return html`<section class="place">
+      <dl class="kv">
+        ${facts.map(
+          ([name, value = ""]) =>
+            html`<dt>${name}</dt>
+              <dd dir="auto">${visibleLine(value, 300)}</dd>`,
+        )}
+      </dl>
+    </section>`;
+  }
 }
 
 export function stateWord(state: TaskState): string {

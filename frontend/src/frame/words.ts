@@ -1,0 +1,41 @@
+// The texts of the frame around all pages, and of the figures beside a session.
+
+import { textsOf } from "../words.ts";
+
+export const TABLE = {
+  you: ["you", "您"],
+  oneDevice: ["1 device", "1 台设备"],
+  countDevices: ["{0} devices", "{0} 台设备"],
+  newShort: ["New", "新建"],
+  reconnects: ["Reconnecting", "正在重新连接"],
+  reconnectsText: [
+    "The server is not reached. What you see may be old, and answers wait until it is.",
+    "连不上服务器。所见内容可能不是最新,恢复后才能回答。",
+  ],
+  keysOf: ["Keys here", "此处的按键"],
+  // figures
+  turnFor: ["turn {0} \u00b7 {1}", "第 {0} 轮 \u00b7 {1}"],
+  contextTitle: ["Context", "上下文"],
+  contextOf: ["{0} of {1} tokens", "{0} / {1} 个词元"],
+  contextCount: ["{0} tokens; the model\u2019s limit is unknown", "{0} 个词元;模型上限未知"],
+  instructions: ["Instructions and tools", "说明与工具"],
+  contents: ["Files and output", "文件与输出"],
+  wordsOf: ["Words, yours and its", "文字,您的和它的"],
+  estimated: ["The parts are estimates.", "各部分为估计值。"],
+  sessionCost: ["Cost of this session", "本次会话的费用"],
+  costUnknown: ["unknown", "未知"],
+  ofAllowed: ["of {0} allowed", "上限 {0}"],
+  andMore: ["and more", "以上"],
+  noPrice: ["No price is known for {0}.", "{0} 的价格未知。"],
+  tokensIn: ["Tokens in", "输入词元"],
+  tokensCached: ["of them cached", "其中来自缓存"],
+  tokensOut: ["Tokens out", "输出词元"],
+  lastTurn: ["Last turn", "最近一轮"],
+  ifAllowed: ["{0}, if you allow it", "{0},若您允许"],
+  notBegun: ["Not begun", "未开始"],
+  figure: ["{0} tokens \u00b7 {1}", "{0} 个词元 \u00b7 {1}"],
+  figureToday: ["{0} tokens \u00b7 {1} today", "今日 {0} 个词元 \u00b7 {1}"],
+  priceUnknown: ["price unknown", "价格未知"],
+} as const;
+
+export const f = textsOf(TABLE);
