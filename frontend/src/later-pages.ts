@@ -5,6 +5,8 @@ const PAGES: Readonly<Record<string, () => Promise<unknown>>> = {
   devices: () => import("./pages/devices-page.ts"),
   diff: () => import("./pages/diff-page.ts"),
   files: () => import("./pages/files-page.ts"),
+  keys: () => import("./parts/keys-list.ts"),
+  palette: () => import("./parts/palette.ts"),
   history: () => import("./pages/history-page.ts"),
   new: () => import("./pages/new-page.ts"),
   settings: () => import("./pages/settings-page.ts"),

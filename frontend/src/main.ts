@@ -4,15 +4,18 @@ import { Announcer } from "./announcer.ts";
 import { Access } from "./frame/access.ts";
 import { type Figures, TodaysUse, hearFigures } from "./frame/figures.ts";
 import { door } from "./frame/door.ts";
-import { keysList } from "./frame/keys-list.ts";
+import { type Has, keysLine, placesOn } from "./frame/key-table.ts";
 import { navigation } from "./frame/navigation.ts";
 import { shownPage } from "./frame/shown-page.ts";
 import { statusLine } from "./frame/status-line.ts";
+import { Toasts, endsIn, keepOffAnswers, toastList } from "./frame/toasts.ts";
 import { ReviewStore } from "./reviews.ts";
 import { beginInstallation } from "./installation.ts";
 import type { Session } from "./session.ts";
-import { SessionList } from "./sessions.ts";
-import { TaskStore } from "./store.ts";
+import { type SessionFacts, SessionList } from "./sessions.ts";
+import { factsOf } from "./question.ts";
+import type { TaskRow } from "./protocol.ts";
+import { type Question, TaskStore } from "./store.ts";
 import { LANGUAGE } from "./language.ts";
 import { t } from "./words.ts";
 import { PageElement, followLink, go } from "./parts/base.ts";
@@ -40,13 +43,17 @@ export class Workbench extends PageElement {
   @state() private path = location.pathname;
   @state() private now = Date.now();
   @state() private version = 0;
-  @state() private hasKeys = false;
+  /** The dialog of the frame that is open. */
+  @state() private dialog: "keys" | "palette" | "" = "";
   @state() private said = "";
   /** The keys for what is shown, and the title of the question in view. */
   @state() private keysHere = "";
   @state() private figures: Figures | undefined;
   #titled = "";
   #today = new TodaysUse(() => this.requestUpdate());
+  #toasts = new Toasts(() => this.requestUpdate());
+  /** The sessions as they were when the last message about them was due. */
+  #before: readonly SessionFacts[] | undefined;
   #announcer = new Announcer((text) => {
     this.said = text;
   });
@@ -110,6 +117,7 @@ export class Workbench extends PageElement {
     this.#access.addEventListener("entered", () => this.#start());
     this.#sessions.addEventListener("change", () => {
       this.version += 1;
+      this.#tellEnds();
     });
     this.#store.addEventListener("reached", () => void this.#access.compare());
     for (const store of [this.#store, this.#reviews]) {
@@ -128,6 +136,15 @@ export class Workbench extends PageElement {
       this.#sessions.start(this.#store);
     }
     if (session?.reviews) this.#reviews.start();
+  }
+
+  /** Say which sessions have ended that are not in view. */
+  #tellEnds(): void {
+    const { sessions, isLoaded } = this.#sessions;
+    if (!isLoaded) return;
+    const shown = this.#route.session?.contextId ?? "";
+    for (const toast of endsIn(this.#before ?? sessions, sessions, shown)) this.#toasts.add(toast);
+    this.#before = sessions;
   }
 
   #tick(): void {
@@ -153,13 +170,27 @@ export class Workbench extends PageElement {
     return this.#store.isReached && (this.#access.session?.tasks === true || this.#reviews.isReached);
   }
 
-  /** Give the document the title of its page. */
+  /** Give the document the title of its page, with the question in view. */
   #name(): void {
     const { name, id, session } = this.#route;
     const task = this.#store.rows.get(id);
-    const about = session ? this.#sessions.get(session.contextId)?.title : task && this.#sessions.titleOf(task);
-    const title = this.#access.session ? titleOf(name, about ?? "", this.#waiting, this.#titled) : "Isthmus";
+    const question = this.#question;
+    const about = session
+      ? this.#sessions.get(session.contextId)?.title
+      : (task ?? question?.task) && this.#sessions.titleOf((task ?? question?.task) as TaskRow);
+    const asked = this.#titled || (question ? askedIn(question) : "");
+    const title = this.#access.session
+      ? titleOf(name, { about: about ?? "", waiting: this.#waiting, asked })
+      : "Isthmus";
     if (document.title !== title) document.title = title;
+  }
+
+  /** The question of a task that is in view, by the address or as the one of the session. */
+  get #question(): Question | undefined {
+    const { name, id, session } = this.#route;
+    if (name === "inbox")
+      return id ? this.#store.questions.find(({ task, call }) => `${task.id}/${call.tool_call_id}` === id) : undefined;
+    return session && this.#store.questions.find(({ task }) => task.contextId === session.contextId);
   }
 
   #count(): void {
@@ -215,33 +246,54 @@ export class Workbench extends PageElement {
         ${statusLine({
           isReached: this.#isReached,
           isOld: this.#access.isOld,
-          keys: page !== "written" ? this.keysHere : hasLetters() ? t("keysOfWritten") : "",
+          keys: hasLetters() ? this.keysHere || keysLine(this.#places(page), this.#has(session)) : "",
           figures: this.figures,
           today: page === "inbox" ? this.#today.today : undefined,
           agent: `${session.agent} ${session.version}`,
           showKeys: () => {
-            this.hasKeys = true;
+            this.dialog = "keys";
           },
         })}
         <div class="vh" role="status" id="said">${this.said}</div>
       </div>
-      ${this.hasKeys ? this.#keys(session) : nothing}`;
+      ${toastList(this.#toasts)}
+      ${this.dialog && loadPage(this.dialog, () => this.requestUpdate()) ? this.#dialogOf(session, page) : nothing}`;
   }
 
-  #keys({ tasks }: Session) {
-    return keysList(
-      { tasks, files: this.#reviews.filePages.length > 0, written: this.#reviews.written.length > 0 },
-      () => {
-        this.hasKeys = false;
-      },
-    );
+  #has(session: Session): Has {
+    return {
+      tasks: session.tasks,
+      files: this.#reviews.filePages.length > 0,
+      written: this.#reviews.written.length > 0,
+    };
+  }
+
+  #places(page: string) {
+    const waits = page === "inbox" ? this.#waiting > 0 : this.#question !== undefined;
+    return placesOn(page, waits);
+  }
+
+  #dialogOf(session: Session, page: string) {
+    const closed = () => {
+      this.dialog = "";
+    };
+    const has = this.#has(session);
+    if (this.dialog === "keys") return html`<isthmus-keys .has=${has} @closed=${closed}></isthmus-keys>`;
+    return html`<isthmus-palette
+      .has=${has}
+      .places=${this.#places(page)}
+      ?isOwner=${!session.user}
+      .written=${this.#reviews.written[0]?.id ?? ""}
+      .sessions=${this.#sessions.sessions}
+      @closed=${closed}
+    ></isthmus-palette>`;
   }
 
   override updated(): void {
     this.#name();
     if (this.#hasArrived) void this.#arrive();
-    const keys = this.querySelector<HTMLDialogElement>("dialog.sheet");
-    if (keys && !keys.open) keys.showModal();
+    const toasts = this.#toasts.toasts.length ? this.querySelector<HTMLElement>(".toasts") : undefined;
+    if (toasts) keepOffAnswers(toasts);
   }
 
   /** Give the focus to the heading of the page that was gone to, unless the page has it: a screen reader goes on there. */
@@ -259,6 +311,11 @@ export class Workbench extends PageElement {
 
   #press = (event: KeyboardEvent): void => {
     const { session } = this.#access;
+    if (session && isPalette(event)) {
+      event.preventDefault();
+      this.dialog = "palette";
+      return;
+    }
     if (!session || !isForPage(event)) return;
     const first = this.#second;
     this.#second = "";
@@ -270,8 +327,20 @@ export class Workbench extends PageElement {
     else if (first === "g" && event.key === "s" && session.tasks) go(`${PAGE}tools`);
     else if (event.key === "g") this.#second = "g";
     else if (event.key === "c" && session.tasks) go(`${PAGE}new`);
-    else if (event.key === "?") this.hasKeys = true;
+    else if (event.key === "?") this.dialog = "keys";
     else return;
     event.preventDefault();
   };
+}
+
+/** Return whether a key opens the list of all actions; also in a text field, but not above another dialog. */
+function isPalette(event: KeyboardEvent): boolean {
+  const isPressed = (event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey && event.key === "k";
+  return isPressed && !event.defaultPrevented && document.querySelector("dialog[open]") === null;
+}
+
+/** Return what a question is about, for the title of the document. */
+function askedIn({ call, task }: Question): string {
+  const { verb, object } = factsOf(call, task.workspace);
+  return `${verb} ${object}`;
 }

@@ -6,8 +6,10 @@ import { t } from "./words.ts";
 
 const NAMED = ["new", "history", "devices", "tools", "settings", "files"] as const;
 const OF_ONE = ["task", "diff", "written"] as const;
+/** Maximum number of characters of each part of a title. */
+const PART = 80;
 
-export type RouteName = "inbox" | "session" | (typeof NAMED)[number] | (typeof OF_ONE)[number];
+export type RouteName = "inbox" | "session" | "unknown" | (typeof NAMED)[number] | (typeof OF_ONE)[number];
 
 export interface Route {
   name: RouteName;
@@ -17,7 +19,7 @@ export interface Route {
   session?: SessionAddress;
 }
 
-/** Return the page at an address, by its path below that of the page; the inbox for any that is not known. */
+/** Return the page at an address, by its path below that of the page. */
 export function routeOf(path: string): Route {
   const session = sessionOf(path);
   if (session) return { name: "session", id: "", session };
@@ -27,22 +29,34 @@ export function routeOf(path: string): Route {
     const of = OF_ONE.find((name) => name === kind);
     if (of) return { name: of, id };
   }
-  return { name: NAMED.find((name) => name === path) ?? "inbox", id: "" };
+  const name = path.replace(/\/$/, "");
+  return { name: name ? (NAMED.find((one) => one === name) ?? "unknown") : "inbox", id: "" };
 }
 
-/** Return the title of a document: how many questions wait, the question in view or the page, and whose it is. */
-export function titleOf(name: RouteName, about: string, waiting: number, asked = ""): string {
-  const page = asked || pageTitle(name, visibleLine(about, 80));
-  return `${waiting ? `(${waiting}) ` : ""}${page} - Isthmus`;
+/** What a title is made of. */
+export interface Titled {
+  /** Title of the session that is shown, or of that of the question in view. */
+  about: string;
+  /** Number of questions that wait. */
+  waiting: number;
+  /** The question in view. */
+  asked?: string;
 }
 
-function pageTitle(name: RouteName, about: string): string {
+/** Return the title of a document: the question in view, the page or session, how many questions wait, and whose it is. */
+export function titleOf(name: RouteName, { about, waiting, asked = "" }: Titled): string {
+  const page = pageTitle(name, visibleLine(about, PART), asked !== "");
+  const parts = [visibleLine(asked, PART), page].filter(Boolean).join(" \u00b7 ");
+  return `${parts}${waiting ? ` (${waiting})` : ""} \u00b7 Isthmus`;
+}
+
+function pageTitle(name: RouteName, about: string, isAsked: boolean): string {
   switch (name) {
     case "session":
     case "task":
       return about || t("session");
     case "diff":
-      return about ? `${t("sessionDiff")}: ${about}` : t("sessionDiff");
+      return about ? `${t("sessionDiff")} \u00b7 ${about}` : t("sessionDiff");
     case "written":
       return t("sinceLooked");
     case "new":
@@ -50,6 +64,9 @@ function pageTitle(name: RouteName, about: string): string {
     case "tools":
       return t("toolsPage");
     case "inbox":
+      return isAsked && about ? about : t("inbox");
+    case "unknown":
+      return t("noPage");
     case "history":
     case "devices":
     case "settings":

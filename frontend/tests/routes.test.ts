@@ -12,12 +12,12 @@ describe("the page at an address", () => {
     ["diff/abc", "diff", "abc"],
     ["written/abc", "written", "abc"],
     ["question/a%2Fb", "inbox", "a/b"],
-    ["task/", "inbox", ""],
-    ["question/", "inbox", ""],
-    ["task/a/b", "inbox", ""],
-    ["taskx/a", "inbox", ""],
-    ["history/", "inbox", ""],
-    ["constructor", "inbox", ""],
+    ["history/", "history", ""],
+    ["task/", "unknown", ""],
+    ["question/", "unknown", ""],
+    ["task/a/b", "unknown", ""],
+    ["taskx/a", "unknown", ""],
+    ["constructor", "unknown", ""],
   ])("%j is %s %j", (path, name, id) => {
     expect(routeOf(path)).toEqual({ name, id });
   });
@@ -44,21 +44,31 @@ it.each([
 
 describe("the title of a page", () => {
   it.each([
-    ["inbox", "", 0, "Inbox - Isthmus"],
-    ["inbox", "", 3, "(3) Inbox - Isthmus"],
-    ["task", "Fix the\nparser", 1, "(1) Fix the parser - Isthmus"],
-    ["session", "Tide tables", 3, "(3) Tide tables - Isthmus"],
-    ["session", "", 0, "Session - Isthmus"],
-    ["new", "", 0, "New session - Isthmus"],
-    ["diff", "Fix it", 0, "Changes of the session: Fix it - Isthmus"],
-    ["tools", "", 0, "Servers and tools - Isthmus"],
-    ["devices", "", 0, "Devices - Isthmus"],
-  ] as const)("%s about %j with %i that wait is %j", (name, about, waiting, title) => {
-    expect(titleOf(name, about, waiting)).toBe(title);
+    ["inbox", "", 0, "", "Inbox \u00b7 Isthmus"],
+    ["inbox", "", 3, "", "Inbox (3) \u00b7 Isthmus"],
+    [
+      "inbox",
+      "Late midnight ferries",
+      3,
+      "Change schedule.py",
+      "Change schedule.py \u00b7 Late midnight ferries (3) \u00b7 Isthmus",
+    ],
+    ["inbox", "", 1, "Which release?", "Which release? \u00b7 Inbox (1) \u00b7 Isthmus"],
+    ["task", "Fix the\nparser", 1, "", "Fix the parser (1) \u00b7 Isthmus"],
+    ["session", "Tide tables", 3, "Run psql", "Run psql \u00b7 Tide tables (3) \u00b7 Isthmus"],
+    ["session", "", 0, "", "Session \u00b7 Isthmus"],
+    ["new", "", 0, "", "New session \u00b7 Isthmus"],
+    ["diff", "Fix it", 0, "", "Changes of the session \u00b7 Fix it \u00b7 Isthmus"],
+    ["tools", "", 0, "", "Servers and tools \u00b7 Isthmus"],
+    ["devices", "", 0, "", "Devices \u00b7 Isthmus"],
+    ["unknown", "", 2, "", "No such page (2) \u00b7 Isthmus"],
+  ] as const)("%s about %j with %i that wait, asked %j, is %j", (name, about, waiting, asked, title) => {
+    expect(titleOf(name, { about, waiting, asked })).toBe(title);
   });
 
   it("hides nothing of a session's title, and is short", () => {
-    expect(titleOf("task", "a\u202eb", 0)).toBe("a\\u{202e}b - Isthmus");
-    expect(titleOf("task", "x".repeat(500), 0).length).toBeLessThan(100);
+    expect(titleOf("task", { about: "a\u202eb", waiting: 0 })).toBe("a\\u{202e}b \u00b7 Isthmus");
+    const long = "x".repeat(500);
+    expect(titleOf("task", { about: long, waiting: 0, asked: long }).length).toBeLessThan(200);
   });
 });

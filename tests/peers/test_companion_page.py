@@ -98,7 +98,7 @@ async def _accept_with_changed_text(page: Page, agent: str) -> None:
     review = page.locator("isthmus-review")
     await expect(page.locator(".item")).to_contain_text(agent)
     await expect(review).to_contain_text("Change a.py")
-    await expect(page).to_have_title("(1) Inbox - Isthmus")
+    await expect(page).to_have_title("Inbox (1) · Isthmus")
     await review.get_by_role("button", name="Edit first").click()
     await page.locator("isthmus-review isthmus-diff .cm-content[contenteditable=true]").last.click()
     await page.keyboard.press("Control+End")
@@ -106,7 +106,7 @@ async def _accept_with_changed_text(page: Page, agent: str) -> None:
     await expect(review).to_contain_text("changed by you")
     await _answer(review, "Accept").click()
     await expect(page.locator("isthmus-review .ended")).to_have_text("Accepted by Chrome on Linux")
-    await expect(page).to_have_title("Inbox - Isthmus")
+    await expect(page).to_have_title("Inbox · Isthmus")
 
 
 async def _a_review_that_is_rejected_elsewhere_stays_and_says_by_whom(

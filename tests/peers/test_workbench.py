@@ -131,14 +131,14 @@ def test_keys_answer_only_once_the_question_was_seen_and_count_lives_in_the_titl
     shared.prompt(page, "please change it")
     page.add_init_script(ANSWER_AT_ONCE)
     page.goto(f"{shared.url}ui/")
-    expect(page).to_have_title("(1) Inbox - Isthmus")
+    expect(page).to_have_title(re.compile(r"\(1\) · Isthmus"))
     eventually(lambda: page.evaluate("window.answered"), 60)
     until_answers_count(page)
     expect(page.locator(".item")).to_have_count(1)
     expect(page.locator(".item.done")).to_have_count(0)
     answer_by(page, "N")
     expect(page.locator(".item.done")).to_have_count(1)
-    expect(page).to_have_title("Inbox - Isthmus")
+    expect(page).to_have_title("Inbox · Isthmus")
     assert "hello" not in (shared.workspace / "code.py").read_text("utf-8")
 
 
@@ -243,7 +243,7 @@ def test_the_network_is_cut_and_the_transcript_is_whole(page: Page, shared: Work
     shared.prompt(page, "a long answer")
     page.wait_for_selector("text=word5")
     page.context.set_offline(True)
-    page.wait_for_selector("footer >> text=No connection")
+    page.wait_for_selector("footer >> text=Reconnecting")
     page.context.set_offline(False)
     page.wait_for_selector("text=word59")
     words = " ".join(page.locator("isthmus-task .prose").all_inner_texts()).split()
@@ -252,14 +252,13 @@ def test_the_network_is_cut_and_the_transcript_is_whole(page: Page, shared: Work
 
 def test_each_page_has_its_title_and_its_heading_gets_the_focus(page: Page, shared: Workbench) -> None:
     page.goto(f"{shared.url}ui/")
-    for link in ("History", "Servers", "Settings", "Devices", "Inbox"):
-        page.locator("nav.nav").get_by_role("link", name=link, exact=True).click()
-        title = "Servers and tools" if link == "Servers" else link
-        expect(page).to_have_title(f"{title} - Isthmus")
+    for title in ("History", "Servers and tools", "Settings", "Devices", "Inbox"):
+        page.locator("nav.nav").get_by_title(title).click()
+        expect(page).to_have_title(re.compile(rf"{title}( \(\d+\))? · Isthmus"))
         expect(page.locator("main h1")).to_have_text(title)
         expect(page.locator("main h1")).to_be_focused()
     page.go_back()
-    expect(page).to_have_title("Devices - Isthmus")
+    expect(page).to_have_title(re.compile(r"Devices( \(\d+\))? · Isthmus"))
     expect(page.locator("main h1")).to_be_focused()
 
 
@@ -268,7 +267,7 @@ def test_hostile_content_is_text(page: Page, shared: Workbench) -> None:
     page.wait_for_selector("isthmus-question .actions")
     assert page.locator("img, script:not([src])").count() == 0
     assert page.locator("a[href^='javascript']").count() == 0
-    expect(page).to_have_title(re.compile(r"^\(1\) hostile <img src=x"))
+    expect(page).to_have_title(re.compile(r"hostile <img src=x"))
     command = page.inner_text("isthmus-question .command")
     assert HOSTILE in command
     assert "\u202e" not in page.inner_text("body")

@@ -114,7 +114,7 @@ def test_a_newer_server_is_never_met_by_an_old_page(browser: Browser, served: Wo
         served.program = ("-c", WITH_PAGE_OF, str(newer))
         port = int(served.url.rstrip("/").rpartition(":")[2])
         served.end()
-        page.wait_for_selector("footer >> text=No connection")
+        page.wait_for_selector("footer >> text=Reconnecting")
         served.start(port)
         page.get_by_role("button", name="The server has a newer page").click()
         page.wait_for_selector("nav")

@@ -41,7 +41,7 @@ def test_the_page_says_that_the_database_is_away_and_goes_on(
     status = page.locator("footer [role=status]")
     expect(status).to_have_text("Connected")
     database.stop("immediate")
-    expect(status).to_contain_text("No connection.")
+    expect(status).to_have_text("Reconnecting")
     page.get_by_role("searchbox").fill("harbour")
     expect(page.locator(".problem")).to_contain_text("cannot be reached at the moment")
     database.start()

@@ -223,11 +223,12 @@ def test_model_effort_and_mode_are_those_of_the_session_until_the_user_chooses(
             expect(page.locator("isthmus-task .prose").last).to_have_text("Answer 1.")
             assert "gemini-2.5-flash" in wire.model_requests[-1].path
             assert "24576" in str(wire.model_requests[-1].json)
-            # Beside the conversation: what it and this task have cost, and the tokens of this task.
-            expect(page.locator("isthmus-aside")).to_contain_text(re.compile(r"Cost of the conversation\s*\$0\.0002"))
-            expect(page.locator("isthmus-aside")).to_contain_text(re.compile(r"Cost of the last turn\s*\$0\.0002"))
-            expect(page.locator("isthmus-aside")).to_contain_text("1,200 tokens of input, 1,000 (83%) of them cached")
-            expect(page.locator("isthmus-aside")).to_contain_text("34 tokens of output, 10 of them thoughts")
+            # Beside the conversation: what the session and its last turn have cost, and the tokens.
+            aside = page.locator("isthmus-aside")
+            expect(aside).to_contain_text(re.compile(r"Cost of this session\s*\$0\.0002"))
+            expect(aside).to_contain_text(re.compile(r"Last turn\s*\$0\.0002"))
+            expect(aside).to_contain_text(re.compile(r"Tokens in\s*1,200\s*of them cached\s*1,000\s*Tokens out\s*34"))
+            expect(page.locator("footer")).to_contain_text(re.compile(r"gemini-2\.5-flash\s*1,234 tokens · \$0\.0002"))
             page.reload()
             expect(effort).to_have_value("high")
             expect(mode).to_have_value("plan")

@@ -84,7 +84,7 @@ async def test_the_inbox_says_what_was_written_and_hunks_are_undone_and_kept(wri
     await written.written("Use numbers", a=NEW)
     await written.written("Add another", b="new\n")
     await expect(page.locator("a.cover")).to_contain_text("Claude Code wrote 2 files since")
-    await expect(page).to_have_title("Inbox - Isthmus")  # nothing waits for an answer
+    await expect(page).to_have_title("Inbox · Isthmus")  # nothing waits for an answer
     await written.opened()
     await written.press("J")
     await expect(page.locator(".turns .item.on")).to_contain_text("Add another")

@@ -13,6 +13,46 @@ export const TABLE = {
     "连不上服务器。所见内容可能不是最新,恢复后才能回答。",
   ],
   keysOf: ["Keys here", "此处的按键"],
+  // keys, as the status line names them
+  move: ["move", "移动"],
+  allow: ["allow", "允许"],
+  reject: ["reject", "拒绝"],
+  edit: ["edit", "编辑"],
+  prompt: ["prompt", "输入"],
+  model: ["model", "模型"],
+  changes: ["changes", "改动"],
+  again: ["compare again", "重新比较"],
+  view: ["view", "视图"],
+  search: ["search", "搜索"],
+  mention: ["mention", "提及"],
+  leave: ["close", "关闭"],
+  hunk: ["hunk", "改动"],
+  turn: ["turn", "轮次"],
+  everywhere: ["Everywhere", "所有页面"],
+  inInbox: ["Inbox", "收件箱"],
+  inQuestion: ["A question", "问题"],
+  inEdit: ["A change", "改动"],
+  inFilesOfOne: ["Several files of an agent", "代理的多个文件"],
+  inSession: ["A session", "会话"],
+  inChanges: ["Changes of a session", "会话的改动"],
+  inHistory: ["History", "历史"],
+  inFiles: ["Files", "文件"],
+  inWritten: ["Written without asking", "未经询问写入"],
+  // the list of all actions
+  actions: ["All actions", "所有操作"],
+  actionsHint: ["Go to a page or session, or do something here", "转到页面或会话,或执行此处的操作"],
+  noAction: ["Nothing has these words.", "没有符合的内容。"],
+  // toasts
+  toastDone: ["Done: {0}", "已完成:{0}"],
+  toastFailed: ["Failed: {0}", "失败:{0}"],
+  toastAsks: ["Waits for you: {0}", "等您回答:{0}"],
+  show: ["Show", "显示"],
+  messages: ["Messages", "消息"],
+  // an address that leads nowhere
+  noPageText: ["The link is incomplete, or of another version.", "链接不完整,或属于其他版本。"],
+  noQuestion: ["This question does not wait any more.", "此问题已不再等待。"],
+  toInbox: ["Go to the inbox", "转到收件箱"],
+  toHistory: ["Go to the history", "转到历史"],
   // figures
   turnFor: ["turn {0} \u00b7 {1}", "第 {0} 轮 \u00b7 {1}"],
   contextTitle: ["Context", "上下文"],
@@ -37,5 +77,7 @@ export const TABLE = {
   figureToday: ["{0} tokens \u00b7 {1} today", "今日 {0} 个词元 \u00b7 {1}"],
   priceUnknown: ["price unknown", "价格未知"],
 } as const;
+
+export type FrameWord = keyof typeof TABLE;
 
 export const f = textsOf(TABLE);
