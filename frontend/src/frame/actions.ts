@@ -40,7 +40,13 @@ export function keyActions(places: readonly KeyPlace[], has: Has): Action[] {
   return keysWith(has)
     .filter((row) => places.includes(row.at) && row.keys.length === 1 && !row.isAnswer)
     .flatMap((row) =>
-      row.keys.map((key) => ({ name: t(row.word), hint: "", symbol: "fold" as const, key, shown: shownKeys(row, "") })),
+      row.keys.map((key) => ({
+        name: capitalized(t(row.word)),
+        hint: "",
+        symbol: "fold" as const,
+        key,
+        shown: shownKeys(row, ""),
+      })),
     );
 }
 
@@ -61,4 +67,8 @@ export function found(actions: readonly Action[], typed: string): Action[] {
 
 function begins({ name }: Action, typed: string): boolean {
   return typed !== "" && name.toLowerCase().startsWith(typed);
+}
+
+function capitalized(text: string): string {
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
 }

@@ -44,8 +44,7 @@ export const TABLE = {
   noAction: ["Nothing has these words.", "没有符合的内容。"],
   // toasts
   toastDone: ["Done: {0}", "已完成:{0}"],
-  toastFailed: ["Failed: {0}", "失败:{0}"],
-  toastAsks: ["Waits for you: {0}", "等您回答:{0}"],
+  toastFailed: ["Failed or cancelled: {0}", "失败或已取消:{0}"],
   show: ["Show", "显示"],
   messages: ["Messages", "消息"],
   // an address that leads nowhere

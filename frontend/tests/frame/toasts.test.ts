@@ -11,7 +11,7 @@ describe("the ends of sessions", () => {
     const before = [session("a", "working"), session("b", "waiting"), session("c", "working"), session("d", "done")];
     const after = [session("a", "done"), session("b", "failed"), session("c", "done"), session("d", "done")];
     const told = endsIn(before, after, "c");
-    expect(told.map(({ text }) => text)).toEqual(["Done: Title of a", "Failed: Title of b"]);
+    expect(told.map(({ text }) => text)).toEqual(["Done: Title of a", "Failed or cancelled: Title of b"]);
     expect(endsIn(after, after, "")).toEqual([]);
   });
 
