@@ -31,6 +31,11 @@ export class ApiError extends Error {
   }
 }
 
+/** Return whether the server refused something because it does not have it, or not for this user. */
+export function isNotThere(error: unknown): boolean {
+  return error instanceof ApiError && (error.status === 404 || error.status === 403);
+}
+
 export function token(): string {
   return localStorage.getItem(KEY) ?? "";
 }

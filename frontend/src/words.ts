@@ -162,6 +162,7 @@ export const TABLE = {
   keyInbox: ["inbox", "收件箱"],
   keyHistory: ["history", "历史"],
   keyNext: ["next and previous question", "下一个和上一个问题"],
+  keyShowNew: ["show new questions", "显示新问题"],
   keyMessages: ["next and previous message of yours", "您的下一条和上一条消息"],
   keyRetry: ["connect again now", "立即重新连接"],
   keyCompare: ["compare again", "重新比较"],
@@ -365,7 +366,11 @@ export const TABLE = {
   findLoading: ["Reading earlier turns", "正在读取较早的轮次"],
   findNext: ["Next", "下一处"],
   findBefore: ["Previous", "上一处"],
-  noSession: ["This session does not exist: it was removed, or it is not yours.", "此会话不存在:已被移除,或不属于您。"],
+  noSession: ["No such session", "没有此会话"],
+  noSessionText: [
+    "It was removed, it is not yours, or the link is incomplete. The history has all sessions.",
+    "已被移除、不属于您,或链接不完整。历史中有所有会话。",
+  ],
   earlierTurns: ["Earlier turns are loading", "正在加载较早的轮次"],
   // files of a companion
   files: ["Files", "文件"],
@@ -685,11 +690,6 @@ export function textsOf<Key extends string>(
 
 function said(value: string | number): string {
   return typeof value === "number" ? numeral(value) : value;
-}
-
-/** Return a number in the form of the page's language, which may not be that of the browser. */
-export function shownNumber(value: number): string {
-  return value.toLocaleString(LANGUAGE);
 }
 
 export function age(at: number, now: number): string {

@@ -5,7 +5,7 @@ import type { SessionStatus } from "../client.ts";
 import { shownCost } from "../money.ts";
 import type { Usage } from "../protocol.ts";
 import { visibleLine } from "../safe.ts";
-import { shownNumber } from "../words.ts";
+import { numeral } from "../language.ts";
 import { f } from "./words.ts";
 
 /** Models without a price that are named. */
@@ -32,9 +32,7 @@ export function barParts(parts: readonly number[], whole: number): { x: number; 
 export function contextFigures(status: SessionStatus | undefined) {
   const { tokens, window = 0, parts } = status ?? {};
   if (tokens === undefined) return nothing;
-  const said = window
-    ? f("contextOf", shownNumber(tokens), shownNumber(window))
-    : f("contextCount", shownNumber(tokens));
+  const said = window ? f("contextOf", numeral(tokens), numeral(window)) : f("contextCount", numeral(tokens));
   const rows = parts
     ? ([
         [f("instructions"), parts.instructions],
@@ -54,7 +52,7 @@ export function contextFigures(status: SessionStatus | undefined) {
             ${rows.map(
               ([name, count], at) =>
                 html`<dt><span class="key k${at + 1}"></span>${name}</dt>
-                  <dd>${shownNumber(count)}</dd>`,
+                  <dd>${numeral(count)}</dd>`,
             )}
           </dl>`
         : nothing
@@ -76,9 +74,9 @@ export function costFigures(status: SessionStatus | undefined, turn: Usage) {
   const rows = [
     ...(used
       ? [
-          [f("tokensIn"), shownNumber(used.input)],
-          [f("tokensCached"), shownNumber(used.cached)],
-          [f("tokensOut"), shownNumber(used.output)],
+          [f("tokensIn"), numeral(used.input)],
+          [f("tokensCached"), numeral(used.cached)],
+          [f("tokensOut"), numeral(used.output)],
         ]
       : []),
     ...(last ? [[f("lastTurn"), turn.unpriced ? `${last} ${f("andMore")}` : last]] : []),

@@ -6,9 +6,9 @@ import type { Route } from "../routes.ts";
 import type { Session } from "../session.ts";
 import type { SessionList } from "../sessions.ts";
 import type { TaskStore } from "../store.ts";
-import { MARK } from "../icons.ts";
 import { PAGE } from "../place.ts";
 import { t } from "../words.ts";
+import { nowhere } from "./nowhere.ts";
 import { f } from "./words.ts";
 
 /** What pages show; `now` is in ms, `version` counts the changes of the stores. */
@@ -57,15 +57,7 @@ export function shownPage({ route, session, store, sessions, reviews, now, versi
     case "new":
       return html`<isthmus-new .store=${store} .session=${session}></isthmus-new>`;
     case "unknown":
-      return html`<main class="pane surface span">
-        <div class="head"><h1>${t("noPage")}</h1></div>
-        <div class="empty big">
-          ${MARK}
-          <p class="md">${t("noPage")}</p>
-          <p class="t2">${f("noPageText")}</p>
-          <a class="b" href=${PAGE}>${f("toInbox")}</a>
-        </div>
-      </main>`;
+      return nowhere(t("noPage"), f("noPageText"), { path: PAGE, words: f("toInbox") });
     case "session":
     case "task":
       return html`<isthmus-task

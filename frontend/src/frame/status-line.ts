@@ -2,7 +2,8 @@
 
 import { html, nothing } from "lit";
 import { visibleLine } from "../safe.ts";
-import { shownNumber, t } from "../words.ts";
+import { numeral } from "../language.ts";
+import { t } from "../words.ts";
 import type { Figures, Today } from "./figures.ts";
 import { f } from "./words.ts";
 
@@ -25,8 +26,8 @@ export function usedText({ figures, today }: Pick<Status, "figures" | "today">):
   if (figures)
     return figures.tokens === undefined
       ? figures.cost
-      : f("figure", shownNumber(figures.tokens), figures.cost || f("priceUnknown"));
-  return today?.tokens ? f("figureToday", shownNumber(today.tokens), today.cost || f("priceUnknown")) : "";
+      : f("figure", numeral(figures.tokens), figures.cost || f("priceUnknown"));
+  return today?.tokens ? f("figureToday", numeral(today.tokens), today.cost || f("priceUnknown")) : "";
 }
 
 export function statusLine(status: Status) {

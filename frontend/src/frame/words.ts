@@ -74,6 +74,7 @@ export const TABLE = {
   notBegun: ["Not begun", "未开始"],
   figure: ["{0} tokens \u00b7 {1}", "{0} 个词元 \u00b7 {1}"],
   figureToday: ["{0} tokens \u00b7 {1} today", "今日 {0} 个词元 \u00b7 {1}"],
+  priceOf: ["{0} in, {1} out per million", "每百万词元:输入 {0},输出 {1}"],
   priceUnknown: ["price unknown", "价格未知"],
 } as const;
 

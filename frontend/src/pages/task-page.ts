@@ -26,7 +26,10 @@ import type { QuestionCard } from "../parts/question-card.ts";
 import type { SessionTitle } from "../parts/session-title.ts";
 import "../parts/task-aside.ts";
 import { type Rows, rowOfItem } from "../parts/task-rows.ts";
+import { nowhere } from "../frame/nowhere.ts";
+import { f } from "../frame/words.ts";
 import { PAGE } from "../place.ts";
+import { isNotThere } from "../session.ts";
 import { ENDED, type TaskState, type ToolCall } from "../protocol.ts";
 import { visibleLine } from "../safe.ts";
 import { StatusReader } from "../session-status.ts";
@@ -85,6 +88,9 @@ export class TaskPage extends PageElement implements SessionInView {
   #escapedAt = -Infinity;
   #lost = new LostQuestion();
 
+  /** Whether the address names a task that the server does not have. */
+  @state() private isNowhere = false;
+
   override connectedCallback(): void {
     super.connectedCallback();
     addEventListener("keydown", this.#press);
@@ -115,6 +121,7 @@ export class TaskPage extends PageElement implements SessionInView {
   }
 
   #begin(): void {
+    this.isNowhere = false;
     this.action.say("");
     this.#rewinds.close();
     this.canBranch = false;
@@ -147,7 +154,9 @@ export class TaskPage extends PageElement implements SessionInView {
       history.replaceState(null, "", sessionPath(row.contextId, taskId));
       dispatchEvent(new PopStateEvent("popstate"));
     } catch (error) {
-      if (taskId === this.taskId) this.action.fail(error);
+      if (taskId !== this.taskId) return;
+      if (isNotThere(error)) this.isNowhere = true;
+      else this.action.fail(error);
     }
   }
 
@@ -187,6 +196,8 @@ export class TaskPage extends PageElement implements SessionInView {
   }
 
   override render() {
+    if (this.isNowhere || (this.stream.stream.is === "failed" && !this.stream.session && this.contextId))
+      return nowhere(t("noSession"), t("noSessionText"), { path: `${PAGE}history`, words: f("toHistory") });
     const fold = this.#fold;
     const session = this.stream.session;
     const row = fold.row ?? this.store.rows.get(fold.name);

@@ -3,7 +3,7 @@
 import { html } from "lit";
 import { type LineCounts, countLines } from "../diffs.ts";
 import type { FileDiff } from "../protocol.ts";
-import { shownNumber } from "../words.ts";
+import { numeral } from "../language.ts";
 
 const COUNTS = new WeakMap<FileDiff, LineCounts>();
 
@@ -15,6 +15,6 @@ export function countsOf(diff: FileDiff) {
 
 export function shownCounts({ added, removed }: LineCounts) {
   return html`<span class="num"
-    ><span class="add">+${shownNumber(added)}</span> <span class="del">−${shownNumber(removed)}</span></span
+    ><span class="add">+${numeral(added)}</span> <span class="del">−${numeral(removed)}</span></span
   >`;
 }

@@ -3,12 +3,28 @@ import { customElement, property, query, state } from "lit/decorators.js";
 import { complete } from "../client.ts";
 import { icon } from "../icons.ts";
 import { isComposing } from "../keys.ts";
+import { f } from "../frame/words.ts";
+import { shownCost } from "../money.ts";
 import { visibleLine } from "../safe.ts";
+import { api } from "../session.ts";
 import { t } from "../words.ts";
 import { PageElement } from "./base.ts";
 
 const COMMAND = "/model ";
 const PAUSE_MS = 120;
+/** Maximum number of models whose prices are asked for at once. */
+const MAXIMUM_PRICES = 100;
+
+/** US dollars for a million tokens, by model; null where no price is known. */
+type Prices = Readonly<Record<string, { input: number; output: number } | null>>;
+
+/** Return the price of a model in words; empty until it is asked for. */
+export function priceText(prices: Prices, name: string): string {
+  if (!Object.hasOwn(prices, name)) return "";
+  const price = prices[name];
+  if (!price) return f("priceUnknown");
+  return f("priceOf", shownCost(price.input, "USD"), shownCost(price.output, "USD"));
+}
 
 /** The model of the next message: a button with its name, and a list of those that the server reaches, with a search. */
 @customElement("isthmus-model")
@@ -21,6 +37,8 @@ export class ModelPick extends PageElement {
   @property() chosen = "";
   @state() private isOpen = false;
   @state() private found: readonly string[] = [];
+  /** Prices by model; a model that is not in it was not asked for, or the server does not say. */
+  @state() private prices: Prices = {};
   @state() private isAsking = false;
   @state() private at = 0;
   @query("input") private field: HTMLInputElement | null | undefined;
@@ -75,6 +93,7 @@ export class ModelPick extends PageElement {
                     >
                       <code class="cut" dir="auto">${visibleLine(name, 120)}</code>
                       ${name === this.current ? html`<span class="t3">${t("modelNow")}</span>` : nothing}
+                      <span class="t3 xs num right">${priceText(this.prices, name)}</span>
                     </li>`,
                 )}
               </ul>
@@ -116,7 +135,20 @@ export class ModelPick extends PageElement {
         this.found = found.map(({ line }) => line.slice(COMMAND.length).trim()).filter(Boolean);
         this.at = Math.max(0, this.found.indexOf(this.chosen || this.current));
         void this.updateComplete.then(() => this.#show());
+        this.#price();
       });
+  }
+
+  /** Ask for the prices of the models that are shown and not known yet. */
+  #price(): void {
+    const models = this.#names.filter((name) => !(name in this.prices)).slice(0, MAXIMUM_PRICES);
+    if (!models.length) return;
+    api<{ prices: Prices }>("POST", "prices", { models }).then(
+      ({ prices }) => {
+        this.prices = { ...this.prices, ...prices };
+      },
+      () => undefined, // A user of the server is not told them.
+    );
   }
 
   #type = (): void => {

@@ -55,10 +55,11 @@ export class Suggestions extends PageElement {
   override render() {
     if (!this.found.length) return nothing;
     const rest = this.found.length - SHOWN;
-    return html`<ul class="suggestions" role="listbox" aria-label=${t("suggestions")}>
+    return html`<ul id="suggestions" class="suggestions" role="listbox" aria-label=${t("suggestions")}>
       ${this.found.slice(0, SHOWN).map(
         (item, at) =>
           html`<li
+            id="suggestion-${at}"
             role="option"
             aria-selected=${at === this.at}
             class=${at === this.at ? "on" : ""}
@@ -73,6 +74,18 @@ export class Suggestions extends PageElement {
       )}
       ${rest > 0 ? html`<li class="t3 xs" aria-hidden="true">+ ${rest}</li>` : nothing}
     </ul>`;
+  }
+
+  /** Tell screen readers which suggestion is chosen, although the focus stays in the field. */
+  override updated(): void {
+    const { field } = this;
+    if (!field) return;
+    const isOpen = this.found.length > 0;
+    field.setAttribute("aria-expanded", String(isOpen));
+    if (isOpen) field.setAttribute("aria-controls", "suggestions");
+    else field.removeAttribute("aria-controls");
+    if (this.at >= 0) field.setAttribute("aria-activedescendant", `suggestion-${this.at}`);
+    else field.removeAttribute("aria-activedescendant");
   }
 
   #line(): string {

@@ -10,7 +10,8 @@ import { shownPath } from "../question.ts";
 import { visibleLine } from "../safe.ts";
 import type { TaskStore } from "../store.ts";
 import type { ChangedFile, TaskFold } from "../task-fold.ts";
-import { shownNumber, t } from "../words.ts";
+import { numeral } from "../language.ts";
+import { t } from "../words.ts";
 import { PageElement } from "./base.ts";
 import { countsOf, shownCounts } from "./counts.ts";
 import { PAGE } from "../place.ts";
@@ -92,7 +93,7 @@ export class TaskAside extends PageElement {
   }
 
   #turnText(row: TaskRow | undefined): string {
-    const turn = shownNumber(this.turn);
+    const turn = numeral(this.turn);
     if (!row?.createdAt) return t("turnNumber", turn);
     return f("turnFor", turn, duration((ENDED.has(this.state) ? row.changedAt : this.now) - row.createdAt));
   }
