@@ -217,7 +217,7 @@ export const TABLE = {
   attached: ["Attached: {0}", "已连接:{0}"],
   nobodyAttached: [
     "No agent is attached. In this folder start `gemini` or `qwen` (and run `/ide enable` there once), or `claude --ide`.",
-    "没有代理连接。请在此文件夹中启动 `gemini` 或 `qwen`(在其中执行一次 `/ide enable`),或 `claude --ide`。",
+    "没有代理连接。请在此文件夹中启动 `gemini` 或 `qwen`\uff08在其中执行一次 `/ide enable`\uff09\uff0c或 `claude --ide`。",
   ],
   nextOne: ["Next", "下一个"],
   // servers and tools, settings
