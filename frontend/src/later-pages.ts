@@ -1,4 +1,4 @@
-// The pages that few visits begin with, and the cards that ask: each is a chunk of its own, which comes when it is shown.
+// The pages beside the inbox, and the cards that ask: each is a chunk of its own, which comes when it is shown.
 
 const PAGES: Readonly<Record<string, () => Promise<unknown>>> = {
   cards: () => import("./parts/cards.ts"),
@@ -10,6 +10,7 @@ const PAGES: Readonly<Record<string, () => Promise<unknown>>> = {
   history: () => import("./pages/history-page.ts"),
   new: () => import("./pages/new-page.ts"),
   settings: () => import("./pages/settings-page.ts"),
+  task: () => import("./pages/task-page.ts"),
   tools: () => import("./pages/tools-page.ts"),
   written: () => import("./pages/written-page.ts"),
 };

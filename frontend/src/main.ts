@@ -20,13 +20,10 @@ import { LANGUAGE } from "./language.ts";
 import { t } from "./words.ts";
 import { PageElement, followLink, go } from "./parts/base.ts";
 import "./pages/inbox-page.ts";
-import "./pages/task-page.ts";
 import "./styles/tokens.css";
 import "./styles/workbench.css";
 import "./styles/access.css";
 import "./styles/frame.css";
-import "./styles/session.css";
-import "./styles/timeline.css";
 import "./styles/phone.css";
 import { hasLetters, isForPage, watchKeys } from "./keys.ts";
 import { loadPage } from "./later-pages.ts";
@@ -223,7 +220,7 @@ export class Workbench extends PageElement {
     // An element that is drawn before its page has come would begin without what it shows.
     const isHere = loadPage(page, () => this.requestUpdate());
     if (page === "inbox" && session.tasks) this.#today.look(this.now);
-    loadPage("cards", () => this.requestUpdate());
+    for (const later of ["cards", "task"]) loadPage(later, () => this.requestUpdate());
     return html`<div
         class="frame ${page === "inbox" || page === "files" ? "with-list" : page === "task" ? "with-aside" : page === "written" ? "with-turns" : ""}"
       >

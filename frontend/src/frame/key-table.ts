@@ -53,6 +53,7 @@ export const KEYS: readonly KeyRow[] = [
   { keys: ["a", "x", "u"], word: "keyHunks", at: "edit", isAnswer: true },
   { keys: ["m", "M"], word: "keyComment", at: "edit" },
   { keys: ["[", "]"], word: "keyFile", at: "files of one" },
+  { keys: ["."], word: "keyShowNew", at: "session", needs: "tasks" },
   { keys: ["i"], word: "keyPrompt", at: "session", short: "prompt", needs: "tasks" },
   { keys: ["l"], word: "keyModel", at: "session", short: "model", needs: "tasks" },
   { keys: ["d"], word: "keyDiff", at: "session", short: "changes", needs: "tasks" },

@@ -13,6 +13,8 @@ import { OpenItems } from "../conversation/open-items.ts";
 import { Questions, type QuestionsPage } from "../conversation/questions.ts";
 import { Rewinds } from "../conversation/rewinds.ts";
 import { MessageWriter } from "../conversation/writer.ts";
+import "../styles/session.css";
+import "../styles/timeline.css";
 import { isForPage } from "../keys.ts";
 import { PageElement, go } from "../parts/base.ts";
 import type { FindBar } from "../parts/find-bar.ts";

@@ -59,7 +59,7 @@ class PicturesApi:
             return Refusal(404, "the file of this picture is gone or cannot be read", {})
         kind = kind_of(data)
         if kind not in _DRAWN:
-            return Refusal(415, "this is no picture that browsers draw", {})
+            return Refusal(415, "this is not a picture that browsers draw", {})
         return Response(data, 200, _HEADERS, kind)
 
     async def _media(self, task_id: str, event: int, number: int, user: str) -> Media | None:

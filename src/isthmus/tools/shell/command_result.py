@@ -22,7 +22,8 @@ def result_of(output: ShellOutput, code: int | None, about_processes: Sequence[s
     if note := output.note():
         facts.append(printable(note))
     shown = "\n".join((text, *facts) if text.strip() else facts)
-    return ToolSucceeded(ToolOutput(text=shown, exit_code=code or None), "\n".join((f"Output: {text or '(empty)'}", *facts)))
+    for_model = "\n".join((f"Output: {text or '(empty)'}", *facts))
+    return ToolSucceeded(ToolOutput(text=shown, exit_code=code or None), for_model)
 
 
 def _signal_name(number: int) -> str:
