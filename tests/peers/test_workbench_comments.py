@@ -23,7 +23,10 @@ def _write() -> dict[str, Any]:
 SCRIPT = json.dumps(
     {
         "name": "practice",
-        "scenarios": [{"prompt": ".", "replies": [_write(), {"text": "Heard: {{prompt}}"}, {"text": "Again."}]}],
+        "scenarios": [
+            {"prompt": "^I allowed", "replies": [{"text": "Heard: {{prompt}}"}]},
+            {"prompt": ".", "replies": [_write(), {"text": "Written."}]},
+        ],
     }
 )
 
@@ -72,7 +75,7 @@ def test_comments_gather_outlive_the_page_and_go_back_with_the_answer(served: Wo
         said = page.locator("isthmus-task .said").last
         expect(said).to_contain_text("I allowed the call of write_file, with comments:")
         expect(said).to_contain_text("code.txt:20\n> line twenty\nIn digits.\n\ncode.txt:38\n> line 38!\nNo mark.")
-        expect(page.locator("isthmus-task .prose").last).to_contain_text("Heard")
+        expect(page.locator("isthmus-task .prose").last).to_contain_text("Heard: I allowed")
         assert (served.workspace / "code.txt").read_text("utf-8") == NEW.replace("line 1\n", "line 1\nline 2\n", 1)
         assert page.evaluate("localStorage.getItem('isthmus.comments')") is None
 
