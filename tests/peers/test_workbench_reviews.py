@@ -33,17 +33,18 @@ class CompanionReviews:
     def card(self) -> Locator:
         return self.page.locator("isthmus-review")
 
-    async def propose(self, name: str, text: str, *, is_shown: bool = True) -> "asyncio.Task[str]":
-        """Ask for a review; wait until its card can be answered, or with ``is_shown`` false until it is listed.
-
-        The result is the text that the agent gets.
-        """
+    def ask(self, name: str, text: str) -> "asyncio.Task[str]":
+        """Ask for a review; the result is the text that the agent gets."""
 
         async def ask() -> str:
             result = await self.tools.call("review_edit", {"file_path": name, "new_content": text}, _unheard)
             return "\n".join(str(block["text"]) for block in result.content)
 
-        asked = asyncio.create_task(ask())
+        return asyncio.create_task(ask())
+
+    async def propose(self, name: str, text: str, *, is_shown: bool = True) -> "asyncio.Task[str]":
+        """Ask for a review; wait until its card can be answered, or with ``is_shown`` false until it is listed."""
+        asked = self.ask(name, text)
         listed, gathered = self.page.locator(".item:not(.done)", has_text=name), self.page.locator(".inbox .new")
         await expect(listed.or_(gathered).first).to_be_visible()
         if not await listed.count():
@@ -104,8 +105,9 @@ async def test_a_diff_that_still_comes_cannot_be_edited_and_then_can(reviews: Co
     await reviews.page.unroute("**/reviews/*")
     await reviews.button("Edit first").click()
     await expect(reviews.card.locator(".cm-content[contenteditable=true]")).to_be_visible()
-    await reviews.button("Reject").click()
-    await asyncio.wait_for(asked, 30)
+    await reviews.button("Reject…").click()
+    await reviews.card.get_by_role("button", name="Reject without").click()
+    assert (await asyncio.wait_for(asked, 30)).startswith("Rejected")
 
 
 ARE_LEVEL = """async (view, text) => {
@@ -137,9 +139,9 @@ async def test_comments_on_lines_go_back_with_the_rejection(reviews: CompanionRe
     await page.keyboard.press("v")
     await card.locator(".cm-merge-b textarea").wait_for()
     other = await reviews.propose("b.py", "new\n", is_shown=False)
-    await page.keyboard.press("j")
+    await page.keyboard.press("k")  # what came later stands above
     await expect(card).to_contain_text("Create b.py")
-    await page.keyboard.press("k")
+    await page.keyboard.press("j")
     # The line as it was, by touch; then by its key in one column, where deleted lines have no editor of their own.
     await card.locator(".cm-merge-a .cm-line", has_text="line21").tap()
     await card.get_by_role("button", name="Comment on line 21 as it was").tap()
@@ -273,16 +275,20 @@ async def test_all_files_of_an_agent_are_accepted_as_they_were_listed(reviews: C
     await page.keyboard.press("A")
     sheet = page.locator("isthmus-all")
     await expect(sheet.locator(".file")).to_have_count(3)
-    late = await reviews.propose("late.py", "late\n", is_shown=False)
+    await expect(sheet.locator(".file")).to_contain_text(["three.py", "two.py", "one.py"])
+    late = reviews.ask("late.py", "late\n")
+    await expect(page.locator("nav").get_by_role("link", name="Inbox, 4 waiting")).to_be_visible()
+    await expect(sheet.locator(".file")).to_have_count(3)
     # Only the one that was on the screen before counts as looked at.
     await expect(sheet.get_by_role("button", name="Accept files (1)")).to_be_enabled()
     await expect(sheet.get_by_label("not looked at", exact=True)).to_have_count(2)
-    await page.keyboard.press("]")
+    await page.keyboard.press("[")
     await expect(sheet.locator(".dhead")).to_contain_text("two.py")
     await expect(sheet.get_by_role("button", name="Accept files (2)")).to_be_enabled()
     await answer_beside(page, "y")
     for accepted in asked[:2]:
         assert (await asyncio.wait_for(accepted, 30)).startswith("Accepted")
+    await page.locator(".inbox .new", has_text="1 new").click()
     await expect(page.locator(".item:not(.done)")).to_have_count(2)
     assert not late.done()
     await expect(reviews.button("Accept")).to_be_enabled()
