@@ -95,8 +95,10 @@ def test_a_card_in_chinese_activates_the_extension_all_the_same() -> None:
 @pytest.mark.requirement("ZH-002")
 def test_a_confirmation_request_has_the_fields_of_both_texts() -> None:
     fields = {field.name: field.number for field in published_proto().messages["ConfirmationRequest"]}
-    assert fields.pop("words_option") > 100  # our own, beside those of the document
-    assert fields == {
+    own = {name for name, number in fields.items() if number > 100}
+    assert own == {"words_option", "wants", "risks"}, "beside those of the document"
+    assert own <= code(text("docs/reference/protocol.md"))
+    assert {name: number for name, number in fields.items() if name not in own} == {
         "options": 1,
         "execute_details": 2,
         "file_edit_details": 3,

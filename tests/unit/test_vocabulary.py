@@ -240,6 +240,9 @@ FIELDS = [
     ),
     # Fields that Isthmus adds, as the document allows.
     pytest.param(development_tool.ConfirmationRequest, "words_option", "optional", "string", 101),
+    pytest.param(development_tool.ConfirmationRequest, "wants", "optional", "string", 102),
+    pytest.param(development_tool.ConfirmationRequest, "risks", "repeated", "string", 103),
+    pytest.param(development_tool.ConfirmationOption, "covers", "optional", "string", 102),
     pytest.param(development_tool.AgentSettings, "mcp_servers", "repeated", "McpServerSettings", 101),
     pytest.param(development_tool.AgentSettings, "allowed_tools", "repeated", "string", 102),
     pytest.param(development_tool.AgentSettings, "model", "optional", "string", 103),
