@@ -39,6 +39,7 @@ STATED_OPTIONAL = {
     ("DevelopmentToolEvent", "user_tier"),
     ("DevelopmentToolEvent", "error"),
     ("ExecuteSlashCommandResponse", "message"),
+    ("ToolCall", "changed_files"),
 }
 """Fields that the extension's text calls optional, or that may be absent, without the proto keyword."""
 
