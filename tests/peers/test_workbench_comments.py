@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from support.workbench import Workbench, answer_by, until_answers_count, workbench
 
@@ -71,13 +71,21 @@ def test_comments_gather_outlive_the_page_and_go_back_with_the_answer(served: Wo
         expect(card.locator(".cm-merge-b .cm-line", has_text=re.compile("^line 2$"))).to_be_visible()
         accept = card.get_by_role("button", name="Allow once and send 2 comments")
         expect(accept).to_be_enabled()
+
+        def tell_late(route: Route) -> None:
+            """Let the page hear that its answer was stored once the card is gone."""
+            stored = route.fetch()
+            expect(card).to_have_count(0)
+            route.fulfill(response=stored)
+
+        page.route("**/message:send", tell_late)
         answer_by(page, "y")
         said = page.locator("isthmus-task .said").last
         expect(said).to_contain_text("I allowed the call of write_file, with comments:")
         expect(said).to_contain_text("code.txt:20\n> line twenty\nIn digits.\n\ncode.txt:38\n> line 38!\nNo mark.")
         expect(page.locator("isthmus-task .prose").last).to_contain_text("Heard: I allowed")
         assert (served.workspace / "code.txt").read_text("utf-8") == NEW.replace("line 1\n", "line 1\nline 2\n", 1)
-        assert page.evaluate("localStorage.getItem('isthmus.comments')") is None
+        page.wait_for_function("localStorage.getItem('isthmus.comments') === null")
 
 
 def test_comments_without_an_answer_wait_and_leave_the_question_open(served: Workbench, browser: Browser) -> None:

@@ -79,6 +79,12 @@ export abstract class EditCard extends AnswerCard {
     keepDraft(subject, isTyped ? { seen: this.seen, diff, isEditing: this.isEditing, comments } : undefined);
   }
 
+  /** Note that an answer was stored; the card may have left the page before that was known, and kept a draft. */
+  protected wasStored(subject: string): void {
+    if (subject === this.subject) this.wasSent = true;
+    keepDraft(subject, undefined);
+  }
+
   protected override begin(): void {
     this.isEditing = this.isEdited = this.isJson = false;
     this.comments = [];

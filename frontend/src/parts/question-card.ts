@@ -264,7 +264,7 @@ export class QuestionCard extends EditCard {
     this.#announce("answering", subject);
     try {
       const row = await post();
-      if (subject === this.subject) this.wasSent = true;
+      this.wasStored(subject);
       this.dispatchEvent(new CustomEvent("sent", { detail: row, bubbles: true, composed: true }));
     } catch (error) {
       this.#announce("failed", subject);

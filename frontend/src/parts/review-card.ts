@@ -288,7 +288,7 @@ export class ReviewCard extends EditCard {
 
   #take(said: Decided, key: string): void {
     if (said.is === "ended") {
-      if (key === this.item.key) this.wasSent = !said.isLate;
+      if (!said.isLate) this.wasStored(key);
       this.dispatchEvent(new CustomEvent("ended", { detail: { key, ...said }, bubbles: true, composed: true }));
       return;
     }
