@@ -128,7 +128,7 @@ async def test_what_a_hosted_agent_states_of_tokens_and_cost_is_beside_its_conve
         beside = page.locator("isthmus-aside")
         await expect(beside).to_contain_text("53,000 of 200,000 tokens")
         await expect(beside).to_contain_text("$0.42")
-        await expect(beside).to_contain_text("135 tokens of input, 100 (74%) of them cached")
+        await expect(beside).to_contain_text("135 tokens of input, 100 (74 %) of them cached")
         await begin(page, workbench, "hello")
         await expect(page.locator("isthmus-task .prose").last).to_contain_text("You said: hello")
         await expect(beside).not_to_contain_text("USD")

@@ -6,6 +6,7 @@ import { shownCost } from "../money.ts";
 import type { Usage } from "../protocol.ts";
 import { visibleLine } from "../safe.ts";
 import { numeral } from "../language.ts";
+import { t } from "../words.ts";
 import { f } from "./words.ts";
 
 /** Models without a price that are named. */
@@ -67,10 +68,22 @@ function bar(parts: readonly number[], whole: number, label: string) {
   </svg>`;
 }
 
+/** Return the tokens of a turn in words; none if it states none. */
+function tokensOf({ input, cached, output, thought }: Usage): string[] {
+  if (input + output === 0) return [];
+  const read = cached ? `${numeral(cached)} (${percent(cached, input)})` : "";
+  return [
+    read ? t("tokensInCached", numeral(input), read) : t("tokensIn", numeral(input)),
+    thought ? t("tokensOutThought", numeral(output), numeral(thought)) : t("tokensOut", numeral(output)),
+  ];
+}
+
 export function costFigures(status: SessionStatus | undefined, turn: Usage) {
   const { cost = "", unpriced = [], costLimit = "", used } = status ?? {};
-  if (!cost && !unpriced.length && !used) return nothing;
+  if (!cost && !unpriced.length && !used && !tokensOf(turn).length) return nothing;
   const last = turn.cost > 0 ? shownCost(turn.cost, "USD") : "";
+  // Of the session of a hosted agent the tokens are not known, but those of its last turn may be.
+  const ofTurn = used ? [] : tokensOf(turn);
   const rows = [
     ...(used
       ? [
@@ -79,7 +92,8 @@ export function costFigures(status: SessionStatus | undefined, turn: Usage) {
           [f("tokensOut"), numeral(used.output)],
         ]
       : []),
-    ...(last ? [[f("lastTurn"), turn.unpriced ? `${last} ${f("andMore")}` : last]] : []),
+    ...ofTurn.map((words, at) => [at ? "" : f("lastTurn"), words]),
+    ...(last ? [[ofTurn.length ? "" : f("lastTurn"), turn.unpriced ? `${last} ${f("andMore")}` : last]] : []),
   ];
   const beside = [cost && unpriced.length ? f("andMore") : "", costLimit && f("ofAllowed", costLimit)];
   return html`<section>
