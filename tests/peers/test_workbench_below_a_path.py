@@ -58,7 +58,7 @@ def test_the_page_is_below_the_path_with_all_that_it_loads(
         assert page.url.startswith(f"{proxy.url}ui/session/")
         page.reload()
         expect(page.locator("isthmus-task")).to_contain_text("I wrote it.")
-        page.click("text=Devices")
+        page.get_by_role("link", name="Devices").click()
         assert page.url == f"{proxy.url}ui/devices"
         assert [path for path in files_of(page) if not path.startswith(f"{PATH}/")] == []
         for name in ("sw.js", "manifest.webmanifest", "icon-192.png"):
