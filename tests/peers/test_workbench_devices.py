@@ -92,7 +92,7 @@ def test_only_the_shell_is_kept_and_it_opens_without_a_server(browser: Browser, 
         assert "\u2588" not in said
         served.end(signal.SIGKILL)
         page.reload()
-        expect(page.get_by_role("status")).to_contain_text("The server was not reached")
+        expect(page.get_by_role("status")).to_contain_text("The server cannot be reached. Try again.")
 
 
 @pytest.mark.extended
