@@ -35,6 +35,8 @@ export abstract class AnswerCard extends PageElement {
   @state() private isRead = false;
   #timer = 0;
   #isReading = false;
+  /** Whether it was being read when it left the document, from which a list may only move it to another place. */
+  #wasReading = false;
   #subject = "";
   #takesFocus = false;
   /** Whether an answer was given here, so that nothing of the card is needed again. */
@@ -82,6 +84,8 @@ export abstract class AnswerCard extends PageElement {
     addEventListener("keydown", this.#press);
     this.addEventListener("seen", this.#seen);
     document.addEventListener("visibilitychange", this.#see);
+    if (this.#wasReading) this.readAgain();
+    this.#wasReading = false;
   }
 
   override disconnectedCallback(): void {
@@ -89,7 +93,8 @@ export abstract class AnswerCard extends PageElement {
     removeEventListener("keydown", this.#press);
     this.removeEventListener("seen", this.#seen);
     document.removeEventListener("visibilitychange", this.#see);
-    clearTimeout(this.#timer);
+    this.#wasReading = this.#isReading;
+    this.unread();
     this.leave(this.#subject);
   }
 

@@ -165,12 +165,16 @@ export class DiffElement extends LitElement {
   override connectedCallback(): void {
     super.connectedCallback();
     this.#size.observe(this);
+    // It was moved, e.g. among the rows of a session: what was drawn was cleared away.
+    if (this.hasUpdated) this.#draw();
   }
 
   override disconnectedCallback(): void {
     super.disconnectedCallback();
     this.#size.disconnect();
+    this.#hunks = this.#view?.hunks ?? this.#hunks;
     this.#clear();
+    this.isShown = false;
   }
 
   #clear(): void {

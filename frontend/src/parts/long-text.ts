@@ -29,6 +29,12 @@ export class LongText extends LitElement {
     this.#long?.goUnseen();
   }
 
+  override connectedCallback(): void {
+    super.connectedCallback();
+    // It was moved: what was drawn was cleared away.
+    if (this.hasUpdated) this.requestUpdate();
+  }
+
   override disconnectedCallback(): void {
     super.disconnectedCallback();
     this.#long?.destroy();
