@@ -17,6 +17,7 @@ NAMES = frozenset("Isthmus MCP JSON TLS QR A2A iPhone git gemini qwen claude ide
 _FOREIGN = r"""known => {
   const kept = 'code, pre, kbd, samp, script, style, noscript, [dir=auto], [translate=no], .cm-content, .cm-gutters';
   const names = new Set(known), found = new Set();
+  const plain = text => text.replace(/\s+/g, ' ').trim();
   const note = (text, element) => {
     // Paths, options, addresses and times are no words.
     const words = text.replace(/\S*[\/~_.@=]\S*|--?[a-z-]+/g, ' ').match(/[A-Za-z][A-Za-z'\u2019-]+/g) ?? [];
@@ -31,7 +32,11 @@ _FOREIGN = r"""known => {
   }
   for (const element of document.body.querySelectorAll('[aria-label], [title], [placeholder], [alt]')) {
     if (element.closest('[translate=no]')) continue;
-    for (const name of ['aria-label', 'title', 'placeholder', 'alt']) note(element.getAttribute(name) ?? '', element);
+    for (const name of ['aria-label', 'title', 'placeholder', 'alt']) {
+      const value = element.getAttribute(name) ?? '';
+      // A title that repeats a text that is cut off is judged as that text.
+      if (name !== 'title' || !plain(element.innerText ?? '').startsWith(plain(value))) note(value, element);
+    }
   }
   note(document.title.replace(/- Isthmus$/, ''), document.documentElement);
   return [...found];

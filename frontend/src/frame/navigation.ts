@@ -84,9 +84,9 @@ function userLink({ user, devices }: Session, page: string) {
     aria-current=${page === "devices" ? "page" : nothing}
     aria-label="${t("devices")}: ${[name, count].filter(Boolean).join(", ")}"
     title=${t("devices")}
-    ><span class="who" aria-hidden="true">${[...name][0]?.toUpperCase()}</span
-    ><span class="long cut" dir="auto">${name}</span><span class="short">${t("devices")}</span
-    ><span class="right xs t3 num long">${count}</span></a
+    ><span class="who" aria-hidden="true" data-letter=${[...name][0]?.toUpperCase() ?? ""}></span>
+    <span class="long cut" dir="auto">${name}</span> <span class="short">${t("devices")}</span>
+    <span class="right xs t3 num long">${count}</span></a
   >`;
 }
 

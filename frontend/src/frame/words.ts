@@ -6,7 +6,7 @@ export const TABLE = {
   you: ["you", "您"],
   oneDevice: ["1 device", "1 台设备"],
   countDevices: ["{0} devices", "{0} 台设备"],
-  newShort: ["New", "新建"],
+  newShort: ["New", "新会话"],
   reconnects: ["Reconnecting", "正在重新连接"],
   reconnectsText: [
     "The server is not reached. What you see may be old, and answers wait until it is.",
