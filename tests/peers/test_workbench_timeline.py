@@ -15,10 +15,9 @@ FAILING = "for i in $(seq 1 30); do echo line $i; done; echo 'Exit Code: 7'; exi
 LIVE = "for i in $(seq 1 191); do echo line $i; done; until [ -e stop ]; do sleep 0.05; done; echo over"
 
 
-PICTURE = base64.b64decode(
-    "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAEklEQVR42mM4lMCjX32bAUIBACTnBWd1bWITAAAAAElFTkSuQmCC"
-)
-"""A PNG of two by two pixels."""
+PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAEklEQVR42mM4lMCjX32bAUIBACTnBWd1bWITAAAAAElFTkSuQmCC"
+"""A PNG of two by two pixels, in base64."""
+SENT = {"raw": PICTURE, "mediaType": "image/png", "filename": "dot.png"}
 
 
 def call(tool: str, **arguments: object) -> object:
@@ -59,7 +58,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Generator[Workbench]:
         (workspace / name).write_text(
             "from datetime import datetime\n" + "datetime.fromisoformat('2026')\n" * 2, "utf-8"
         )
-    (workspace / "board.png").write_bytes(PICTURE)
+    (workspace / "board.png").write_bytes(base64.b64decode(PICTURE))
     with workbench(folder, workspace, SCRIPT, "--approval-mode", "yolo") as found:
         yield found
 
@@ -76,7 +75,7 @@ def row(page: Page, text: str) -> Locator:
 
 
 def test_the_calls_of_a_step_are_one_card_with_their_results(page: Page, served: Workbench) -> None:
-    task = served.begin(page, "step one")
+    task = served.begin(page, "step one", SENT)
     page.goto(f"{served.url}ui/task/{task}")
     live = row(page, "seq 1 191")
     expect(live).to_contain_text("184 lines above")
@@ -89,13 +88,14 @@ def test_the_calls_of_a_step_are_one_card_with_their_results(page: Page, served:
         ("Plan", "1 of 2 done"),
     ):
         expect(row(page, what).locator(".ends")).to_contain_text(result)
-    # A picture comes small, and a tap opens it.
-    picture = row(page, "board.png").get_by_role("button", name="Read board.png: picture 1 of 1")
-    picture.locator("img").evaluate("(shown) => shown.decode()")
-    picture.click()
-    expect(page.get_by_role("dialog").locator("img")).to_be_visible()
-    page.keyboard.press("Escape")
-    expect(page.get_by_role("dialog")).to_have_count(0)
+    # Pictures of a message and of a result come small, and a tap opens one.
+    for name in ("Your message", "Read board.png"):
+        picture = page.locator("isthmus-task").get_by_role("button", name=f"{name}: picture 1 of 1")
+        picture.locator("img").evaluate("(shown) => shown.decode()")
+        picture.click()
+        expect(page.get_by_role("dialog").locator("img")).to_be_visible()
+        page.keyboard.press("Escape")
+        expect(page.get_by_role("dialog")).to_have_count(0)
     failed = row(page, "seq 1 30")
     # The exit code is a fact: the words of the output are not taken for it, and stay.
     expect(failed.locator(".bad")).to_have_text("exit 3")

@@ -6,7 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, Generator, Sequence
+from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -152,11 +152,11 @@ class Workbench:
                     answer = client.post(f"tasks/{task['id']}:cancel")
                     assert answer.is_success or "TASK_NOT_CANCELABLE" in answer.text, answer.text  # it may have ended
 
-    def begin(self, page: Page, text: str) -> str:
-        """Begin a task from elsewhere; return its id."""
+    def begin(self, page: Page, text: str, *files: Mapping[str, str]) -> str:
+        """Begin a task from elsewhere, with files as parts of its message; return its id."""
         secret = (self.folder / "data" / TOKEN_FILE).read_text("utf-8").strip()
         message = {
-            "messageId": f"m-{text}", "role": "ROLE_USER", "parts": [{"text": text}],
+            "messageId": f"m-{text}", "role": "ROLE_USER", "parts": [{"text": text}, *files],
             "metadata": {EXTENSION_URI: {"workspace_path": str(self.workspace)}},
         }  # fmt: skip
         headers = {"Authorization": f"Bearer {secret}", "A2A-Version": "1.0", "A2A-Extensions": EXTENSION_URI}

@@ -216,21 +216,21 @@ class Answering:
         if operation.after is None:
             return self._stream([task], turn, goes_on=goes_on, shows_prompts=shows_prompts)
         if operation.after == 0 and not operation.known:
-            begun, turn = await self._begun(turn)
-            return self._stream(begun, turn, otherwise=task, goes_on=goes_on, shows_prompts=shows_prompts)
+            begun, shown, turn = await self._begun(turn)
+            return self._stream(begun, turn, otherwise=task, shown=shown, goes_on=goes_on, shows_prompts=shows_prompts)
         # A client that missed no event of a task without further events receives the task in its current state.
         known = operation.known
         return self._stream([], turn, otherwise=task, known=known, goes_on=goes_on, shows_prompts=shows_prompts)
 
-    async def _begun(self, turn: Turn) -> tuple[Sequence[bytes], Turn]:
-        """Return the frame of the task as it began, with the user's message, and the turn with the events after it."""
+    async def _begun(self, turn: Turn) -> tuple[Sequence[bytes], Delivery | None, Turn]:
+        """Return the frame of the task as it began, the user's message in it, and the turn with the events after it."""
         first = await anext(turn.deliveries, None)
         if first is None:
-            return (), turn
+            return (), None, turn
         if not isinstance(first.event, Prompt | Command):
-            return (), replace(turn, deliveries=_chain(first, turn.deliveries))
+            return (), None, replace(turn, deliveries=_chain(first, turn.deliveries))
         snapshot = at_message(turn.snapshot, first, first.event)
-        return [self._task_frame(replace(turn, snapshot=snapshot))], turn
+        return [self._task_frame(replace(turn, snapshot=snapshot))], first, turn
 
     async def _execute(self, operation: ExecuteCommand) -> Response:
         await self.caller.check_quota()
@@ -281,6 +281,7 @@ class Answering:
         answered: frozenset[str] = frozenset(),
         *,
         otherwise: bytes | None = None,
+        shown: Delivery | None = None,
         known: int = 0,
         goes_on: bool = False,
         shows_prompts: bool = False,
@@ -289,6 +290,8 @@ class Answering:
         note_of(self.http.scope).task_id = turn.task_id
         has_notes = self.http.headers.get(NOTES_HEADER) is not None
         encoder = self.wire.stream(turn.snapshot, uri, answered=answered, user_tier=tier, has_notes=has_notes)
+        if shown is not None:
+            encoder.encode(shown)  # It is in ``first``; the notes of the event behind it name its pictures.
         if shows_prompts:
             encoder = PromptsEncoder(encoder, self.wire, turn.snapshot, uri)
         if known:
