@@ -33,6 +33,7 @@ export function shownPage({ route, session, store, sessions, reviews, now, versi
         .reviews=${reviews}
         .now=${now}
         .version=${version}
+        ?isWhole=${(!session.tasks || store.isLoaded) && (!session.reviews || reviews.isLoaded)}
         .agent=${session.agent}
       ></isthmus-inbox>`;
     case "history":

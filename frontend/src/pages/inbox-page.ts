@@ -47,6 +47,8 @@ export class InboxPage extends PageElement {
   @property({ attribute: false }) reviews!: ReviewStore;
   @property({ type: Number }) now = Date.now();
   @property({ type: Number }) version = 0;
+  /** Whether all that may wait is known, of tasks and of companions. */
+  @property({ type: Boolean }) isWhole = false;
   /** Name of the agent whose tasks these are. */
   @property() agent = "";
   @state() private chosen = "";
@@ -96,7 +98,7 @@ export class InboxPage extends PageElement {
     if (this.#wanted && this.#items.shown.some((item) => item.key === this.#wanted)) {
       this.chosen = this.#wanted;
       this.#wanted = "";
-    } else if (this.#wanted && this.#isWholeLoaded) {
+    } else if (this.#wanted && this.isWhole) {
       this.#wanted = "";
       this.isOpen = false;
     }
@@ -114,11 +116,6 @@ export class InboxPage extends PageElement {
   /** The address follows what is shown: the next question after an answer, or the list. */
   override updated(): void {
     if (this.address && !this.#wanted && this.address !== this.chosen) this.#showAt(this.isOpen ? this.chosen : "");
-  }
-
-  /** Whether all that may wait is known. */
-  get #isWholeLoaded(): boolean {
-    return this.store.isLoaded || this.reviews.isLoaded;
   }
 
   /** Show a question, and give the page its address; from one question to another the list stays the page before. */
