@@ -145,7 +145,7 @@ def test_a_question_that_comes_below_a_reader_moves_nothing_and_a_pill_leads_the
         expect(page.locator(".inline h2")).to_have_text("Create one-tide.txt")
         expect(page.locator(".inline h2")).to_be_focused()
         until_answers_count(page)
-        answer_by(page, "n")
+        answer_by(page, "Shift+N")
         expect(page.locator(".inline")).to_have_count(0)
         names = sorted(path.name for path in served.workspace.glob("*tide.txt"))
         assert names == ["two-tide.txt"]

@@ -321,7 +321,8 @@ export class ItemList extends PageElement {
   };
 
   #wasScrolled = (): void => {
-    this.#remember();
+    // A scroll of its own may have been cut short by a height that is still to grow.
+    this.#notice();
     this.#tellBeginning();
     this.dispatchEvent(new Event("moved"));
     if (!this.#isCovered()) this.requestUpdate();
