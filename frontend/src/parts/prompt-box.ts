@@ -4,6 +4,7 @@ import type { SessionStatus } from "../client.ts";
 import { icon } from "../icons.ts";
 import { isEnter } from "../keys.ts";
 import { t } from "../words.ts";
+import { afterPress } from "./presses.ts";
 import { PageElement } from "./base.ts";
 import type { Suggestions } from "./suggestions.ts";
 import type { ModelPick } from "./model-pick.ts";
@@ -51,6 +52,8 @@ export class PromptBox extends PageElement {
   @property() draft = "";
   @property() workspace = "";
   @state() private images: Written["images"] = [];
+  /** Whether something is or was just being written: a press of what is beside the box must meet it where it is. */
+  @state() private isOpen = false;
   @query("isthmus-model") private models: ModelPick | null | undefined;
   @query("textarea") private field!: HTMLTextAreaElement;
   @query("isthmus-suggestions") private suggestions!: Suggestions;
@@ -131,6 +134,11 @@ export class PromptBox extends PageElement {
     this.#type();
   }
 
+  #close = (): void =>
+    afterPress(() => {
+      this.isOpen = document.activeElement === this.field;
+    });
+
   override render() {
     const { status } = this;
     const mode = this.mode || status?.mode || "default";
@@ -141,7 +149,7 @@ export class PromptBox extends PageElement {
       ["plan", t("modePlan")],
       ["yolo", t("modeYolo")],
     ] as const;
-    return html`<form class="prompt ${this.isShort ? "short" : ""}" @submit=${this.#submit}>
+    return html`<form class="prompt ${this.isShort && !this.isOpen ? "short" : ""}" @submit=${this.#submit}>
       <isthmus-suggestions .contextId=${this.contextId} .workspace=${this.workspace}></isthmus-suggestions>
       ${
         this.images.length
@@ -170,6 +178,10 @@ export class PromptBox extends PageElement {
         aria-label=${this.hint}
         placeholder=${this.hint}
         dir="auto"
+        @focus=${() => {
+          this.isOpen = true;
+        }}
+        @blur=${this.#close}
         @input=${this.#type}
         @keydown=${this.#press}
         @paste=${this.#paste}
