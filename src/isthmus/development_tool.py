@@ -236,7 +236,7 @@ class ConfirmationRequest:
     generic_details: Annotated[GenericDetails | None, 5] = None
     words_option: Annotated[str | None, 101] = None
     wants: Annotated[str | None, 102] = None
-    risks: Annotated[tuple[str, ...], 103] = ()
+    risks: Annotated[tuple[str, ...] | None, 103] = None
 
     def __post_init__(self) -> None:
         require_at_most_one(self, "details", "execute_details", "file_edit_details", "mcp_details", "generic_details")

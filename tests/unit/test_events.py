@@ -40,6 +40,7 @@ STATED_OPTIONAL = {
     ("DevelopmentToolEvent", "error"),
     ("ExecuteSlashCommandResponse", "message"),
     ("ToolCall", "changed_files"),
+    ("ConfirmationRequest", "risks"),
 }
 """Fields that the extension's text calls optional, or that may be absent, without the proto keyword."""
 

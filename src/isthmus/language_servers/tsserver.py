@@ -28,10 +28,9 @@ def questions(path: Path) -> tuple[JsonObject, ...]:
 def answered(path: Path, result: object) -> tuple[Diagnostic, ...] | None:
     """Return the diagnostics in the answer to one of these requests; None if it has another form."""
     response = as_object(result)
-    body = response.get("body")
-    if response.get("success") is not True or not isinstance(body, list):
+    if response.get("success") is not True or not isinstance(response.get("body"), list):
         return None
-    return tuple(_diagnostic(path, as_object(item)) for item in as_list(body)[:MAXIMUM_DIAGNOSTICS])
+    return tuple(_diagnostic(path, as_object(item)) for item in as_list(response["body"])[:MAXIMUM_DIAGNOSTICS])
 
 
 def _diagnostic(path: Path, value: JsonObject) -> Diagnostic:

@@ -80,7 +80,7 @@ async def test_a_question_says_what_it_touches_and_what_the_agent_wants(
     call = question(at)
     assert call.confirmation_request is not None
     assert call.confirmation_request.wants == "I translate\\u202e it."
-    assert call.confirmation_request.risks == known
+    assert call.confirmation_request.risks == (known or None)
     assert (await at.answer(call)).state is TaskState.INPUT_REQUIRED
     second = question(at)
     assert second.confirmation_request is not None

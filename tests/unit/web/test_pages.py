@@ -271,6 +271,12 @@ class OneView:
             raise NotShownError("not yours")
         return {"items": []} if workspace == "/asked" else None
 
+    async def use(self, user: str) -> dict[str, Any]:
+        return {"user": user}
+
+    async def prices(self, user: str, models: Sequence[str]) -> dict[str, Any]:
+        return dict.fromkeys(models, user)
+
     async def decide_trust(self, user: str, workspace: str, choice: str, digests: Collection[str]) -> None:
         if user:
             raise NotShownError("not yours")

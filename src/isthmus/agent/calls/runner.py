@@ -292,7 +292,7 @@ class CallRunner:
                     request = replace(request, words_option=words)
                 else:
                     item = self._session.calls[ready.announced.tool_call_id]
-                    request = replace(request, risks=self._decisions.risks(item, ready.tool, ready.proposal))
+                    request = replace(request, risks=self._decisions.risks(item, ready.tool, ready.proposal) or None)
                 asking = replace(ready.announced, confirmation_request=request)
                 await self._turn.emit(ToolCallUpdate(asking, ready.version or None))
             case Deny(reason, category):
