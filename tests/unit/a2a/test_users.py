@@ -200,3 +200,28 @@ def test_limits_of_a_token_come_before_those_of_the_server() -> None:
     server = Caps(1, 2, 3, 4000, 5, 6)
     assert Caps().over(server) == server
     assert Caps(max_open=9, max_tokens_a_day=7, max_usd_a_day=2.5).over(server) == Caps(1, 2, 9, 4000, 5, 7, 2.5)
+
+
+def test_a_look_while_another_thread_reads_a_changed_file_finds_no_former_users(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "users.json"
+    UsersFile(path).change(lambda table: table.with_device("", "Phone", 0.0, 5000.0)[:2])
+    file, reads, read = UsersFile(path), threading.Event(), UsersFile.read
+    goes_on = threading.Event()
+
+    def slow(self: UsersFile) -> UserTable:
+        if not reads.is_set():
+            reads.set()
+            assert goes_on.wait(10)
+        return read(self)
+
+    monkeypatch.setattr(UsersFile, "read", slow)
+    first = threading.Thread(target=file.table)
+    first.start()
+    assert reads.wait(10)
+    try:
+        assert len(file.table().entries) == 1
+    finally:
+        goes_on.set()
+        first.join()

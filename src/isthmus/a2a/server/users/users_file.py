@@ -29,8 +29,8 @@ class UsersFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._stamp: tuple[int, int, int] | None = None
-        self._table = UserTable()
+        self._known: tuple[tuple[int, int, int] | None, UserTable] = (None, UserTable())
+        """Time, number and size of the file when it was read last, and the table that was in it."""
 
     def table(self) -> UserTable:
         """Return the current users; each call checks the file's time, and reads the file only if it has changed.
@@ -41,19 +41,22 @@ class UsersFile:
             status = os.stat(self._path)  # noqa: PTH116 - each request comes here; pathlib is slow
             stamp = (status.st_mtime_ns, status.st_ino, status.st_size)
         except FileNotFoundError:
-            self._stamp, self._table = None, UserTable()
-            return self._table
+            nobody = UserTable()
+            self._known = (None, nobody)
+            return nobody
         except OSError as error:
             log.error("%s cannot be accessed (%s): no user with a token is let in", self._path, error.strerror)
             return UserTable()
-        if stamp != self._stamp:
-            self._stamp = stamp
+        known, table = self._known
+        if stamp != known:
             try:
-                self._table = self.read()
+                table = self.read()
             except UsersError as error:
                 log.error("%s; no user with a token is let in", error)
-                self._table = UserTable()
-        return self._table
+                table = UserTable()
+            # Both at once: another thread must never find the new time with the table of before.
+            self._known = (stamp, table)
+        return table
 
     def read(self) -> UserTable:
         """Return the users in the file.
