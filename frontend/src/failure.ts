@@ -2,7 +2,7 @@
 
 /** How isthmus/models/endpoint/failure.py says how long a provider asks to wait. */
 const WAIT = /; it asks to wait (\d+(?:\.\d+)?(?:e[+-]?\d+)?) s\b/;
-/** Longer waits are no advice, but a fault of the server. */
+/** Longest wait that is taken as advice; a longer one is a fault of the server. */
 const LONGEST_S = 7 * 86_400;
 
 /** Return the time in milliseconds from which on a failed request may be tried again; 0 if it is not known or over. */

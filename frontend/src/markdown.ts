@@ -66,7 +66,7 @@ function block(token: Token, top: number): Shown {
       return html`<p>${inline((token as Tokens.Paragraph).tokens)}</p>`;
     case "code": {
       const code = token as Tokens.Code;
-      // A fence may say more than the language: ```python title="a.py"
+      // A fence may say more than the language, such as a title behind it.
       const language = /^[\w+#.-]{1,30}/.exec(code.lang ?? "")?.[0] ?? "";
       return html`<figure class="code ${code.lang ? "" : "bare"}" data-language=${language || nothing}>
         <figcaption>

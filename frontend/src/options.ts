@@ -9,7 +9,7 @@ const ONCE = /^(proceed_once|allow[-_]once)$/;
 const LASTING = /^(proceed|allow)[-_]always/;
 const REFUSAL = /^(cancel|reject)/;
 
-/** Return what an answer does; empty for one that is no permission, such as a choice of a question. */
+/** Return what an answer does; empty for one that permits and refuses nothing, such as a choice of a question. */
 export function kindOf({ id, kind }: ConfirmationOption): OptionKind {
   if (kind !== undefined && STATED.has(kind)) return kind as OptionKind;
   if (ONCE.test(id)) return "allow_once";

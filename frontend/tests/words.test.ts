@@ -13,9 +13,23 @@ async function wordsFor(...languages: string[]): Promise<Words> {
   return import("../src/words.ts");
 }
 
+const SOURCES = import.meta.glob<string>(["../src/**/*.ts", "!**/words.ts"], {
+  query: "?raw",
+  import: "default",
+  eager: true,
+});
+
 const places = (text: string): string[] => [...new Set(text.match(/\{\d\}/g))].sort();
 
 describe("the texts of the page", () => {
+  it("are each named by a module of the page", () => {
+    const named = new Set(Object.values(SOURCES).flatMap((source) => source.match(/(?<=["'`])\w+(?=["'`])/g) ?? []));
+    // Words of an age, which words.ts itself uses.
+    const own = new Set(["seconds", "minutes", "hours", "days"]);
+    const keys = Object.values(english).flatMap((table) => Object.keys(table));
+    expect(keys.filter((key) => !named.has(key) && !own.has(key))).toEqual([]);
+  });
+
   it("are there in both languages, with the same places, in order from 0", () => {
     const texts = Object.entries(english).flatMap(([source, table]) =>
       Object.entries(table).map(([key, text]) => [key, text, simplified[source]?.[key] ?? ""] as const),

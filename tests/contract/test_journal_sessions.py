@@ -108,7 +108,7 @@ async def test_a_session_waits_if_any_task_of_it_or_a_subagent_does(journal: Jou
 
 async def test_words_are_sought_in_all_prompts_titles_and_the_folder(journal: Journal, clock: FakeClock) -> None:
     await turn(journal, clock, "a/1", "Tide tables")
-    await turn(journal, clock, "a/2", 'Next\nfor the "Émile" quay', workspace="/work/harbour")
+    await turn(journal, clock, "a/2", 'Next\nfor the "Émile" quay', workspace="/home/ann/harbour")
     await turn(journal, clock, "b/1", "Other quay", workspace="/srv")
     assert await listed(journal, words=("QUAY",)) == ["b", "a"]
     assert await listed(journal, words=("tide", '"émile"')) == ["a"]
@@ -159,16 +159,16 @@ async def test_archived_sessions_are_listed_apart(journal: Journal, clock: FakeC
 
 
 async def test_sessions_of_other_users_and_folders_are_not_shown(journal: Journal, clock: FakeClock) -> None:
-    await turn(journal, clock, "mine/1", workspace="/work/a")
+    await turn(journal, clock, "mine/1", workspace="/home/ann/a")
     await turn(journal, clock, "else/1", workspace="/other")
-    await turn(journal, clock, "mine/2", user="alice", workspace="/work/a")
+    await turn(journal, clock, "mine/2", user="alice", workspace="/home/ann/a")
     assert await listed(journal) == ["else", "mine"]
-    assert await listed(journal, roots=("/work",)) == ["mine"]
+    assert await listed(journal, roots=("/home/ann",)) == ["mine"]
     assert await listed(journal, "alice") == ["mine"]
     session = await journal.sessions.session("mine", "alice")
     assert session is not None
     assert [task.task_id for task in session.tasks] == ["mine/2"]
-    assert await journal.sessions.session("else", "", ("/work",)) is None
+    assert await journal.sessions.session("else", "", ("/home/ann",)) is None
 
 
 async def test_steps_together_have_each_session_once(

@@ -116,7 +116,7 @@ def test_a_newer_server_is_never_met_by_an_old_page(browser: Browser, served: Wo
         served.end()
         page.wait_for_selector("footer >> text=Reconnecting")
         served.start(port)
-        page.get_by_role("button", name="The server has a newer page").click()
+        page.get_by_role("button", name="A newer version of this page is available").click()
         page.wait_for_selector("nav")
         script = page.locator("script[type=module]").get_attribute("src")
         assert script == f"/ui/assets/{renamed.name}"

@@ -19,7 +19,7 @@ _FOREIGN = r"""known => {
   const names = new Set(known), found = new Set();
   const plain = text => text.replace(/\s+/g, ' ').trim();
   const note = (text, element) => {
-    // Paths, options, addresses and times are no words.
+    // Paths, options, addresses and times do not count as words.
     const words = text.replace(/\S*[\/~_.@=]\S*|--?[a-z-]+/g, ' ').match(/[A-Za-z][A-Za-z'\u2019-]+/g) ?? [];
     const foreign = words.filter(word => !names.has(word));
     const at = element.localName + [...element.classList].map(name => '.' + name).join('');

@@ -1,13 +1,10 @@
-"""A server whose pages show one of each: a session with each kind of event, and questions of each kind."""
+"""A server whose pages show one of each: a session with each kind of event, and a server of tools."""
 
 import json
 import sys
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
-
-from playwright.sync_api import Page, expect
 
 from isthmus.development_tool import AgentThought, ErrorDetails, FileDiff, ToolCall, ToolCallStatus, ToolOutput
 from isthmus.events import AgentEvent, TextContent, Thought, ToolCallUpdate
@@ -35,30 +32,8 @@ The report has a table and a list.
 print("done")
 ```
 """
-CHOICES = [{"label": "Belém", "description": "in the west"}, {"label": "Cacilhas"}]
-QUESTIONS = [
-    {"question": "Which harbour?", "type": "choice", "options": CHOICES},
-    {"question": "Which others?", "type": "choice", "options": CHOICES, "multiSelect": True},
-    {"question": "What is it called?", "type": "text", "placeholder": "a name"},
-    {"question": "Write over it?", "type": "yesno"},
-]
-ASKED: dict[str, dict[str, Any]] = {
-    "edit": {"name": "write_file", "arguments": {"file_path": "a.py", "content": "x = 2\n", "instruction": "Go on"}},
-    "run": {"name": "run_shell_command", "arguments": {"command": "exit 3", "description": "Try"}},
-    "form": {"name": "ask_user", "arguments": {"questions": QUESTIONS}},
-    "release": {"name": "release", "arguments": {}},
-    "login": {"name": "page", "arguments": {"url": "https://login.example.org/a"}},
-}
-"""A call for each kind of question, by the prompt of its task."""
 SCRIPT = json.dumps(
-    {
-        "name": "practice",
-        "scenarios": [
-            {"prompt": rf"\A{prompt}\Z", "replies": [{"call": call}, {"text": "It is over."}]}
-            for prompt, call in ASKED.items()
-        ]
-        + [{"prompt": ".", "replies": [{"text": "You said: {{prompt}}"}]}],
-    }
+    {"name": "practice", "scenarios": [{"prompt": ".", "replies": [{"text": "You said: {{prompt}}"}]}]}
 )  # a YAML document, too
 
 
@@ -96,10 +71,3 @@ def varied_workbench(folder: Path, workspace: Path) -> Generator[Workbench]:
     seed(folder / "data", workspace, "varied", varied_task(), TITLE)
     with workbench(folder, workspace, SCRIPT, "--mcp-config", str(folder / "mcp.json")) as found:
         yield found
-
-
-def ask_each(served: Workbench, page: Page) -> dict[str, str]:
-    """Let one question of each kind wait; return the ids of the tasks by their prompts."""
-    tasks = {prompt: served.begin(page, prompt) for prompt in ASKED}
-    expect(page.locator(".item:not(.done)")).to_have_count(len(tasks))
-    return tasks

@@ -12,7 +12,6 @@ export const TABLE = {
     "The server is not reached. What you see may be old, and answers wait until it is.",
     "连不上服务器。所见内容可能不是最新,恢复后才能回答。",
   ],
-  keysOf: ["Keys here", "此处的按键"],
   // keys, as the status line names them
   move: ["move", "移动"],
   allow: ["allow", "允许"],
@@ -49,7 +48,6 @@ export const TABLE = {
   messages: ["Messages", "消息"],
   // an address that leads nowhere
   noPageText: ["The link is incomplete, or of another version.", "链接不完整,或属于其他版本。"],
-  noQuestion: ["This question does not wait any more.", "此问题已不再等待。"],
   toInbox: ["Go to the inbox", "转到收件箱"],
   toHistory: ["Go to the history", "转到历史"],
   // figures

@@ -11,12 +11,6 @@ const ESTIMATE = 56;
 /** Most pixels of the list above its first item and below its last one, together. */
 const PADDING = 40;
 
-/** A place of a reader: an item and its distance from the upper edge in px; without an item the end. */
-export interface ListPlace {
-  key: string;
-  below: number;
-}
-
 interface Keyed {
   key: string;
 }
@@ -79,22 +73,6 @@ export class ItemList extends PageElement {
     const at = this.items.findLastIndex((item) => item.key === key);
     if (at < 0 || at >= this.#heights.length) return undefined;
     return placeOf(this.#heights.offset(at), this.#heights.get(at), this.#top, this.clientHeight);
-  }
-
-  /** Place of the reader: the item at the upper edge and its distance from that in px, or the end. */
-  get place(): ListPlace {
-    return this.isAtEnd ? { key: "", below: 0 } : { key: this.#anchor.key, below: this.#anchor.below };
-  }
-
-  /** Bring a reader back to a place; return whether its item is there. */
-  restore({ key, below }: ListPlace): boolean {
-    const index = this.items.findIndex((item) => item.key === key);
-    if (key && index < 0) return false;
-    this.isAtEnd = key === "";
-    this.#anchor = { index: Math.max(0, index), key, below };
-    this.#known = this.scrollTop;
-    this.requestUpdate();
-    return true;
   }
 
   /** Show the end, and follow it from now on. */

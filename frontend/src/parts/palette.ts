@@ -132,7 +132,7 @@ export class Palette extends PageElement {
   #take({ path, key }: Action): void {
     this.dialog.close();
     if (path !== undefined) go(path);
-    // The dialog is no longer open: the page takes the key as if it was pressed.
+    // The dialog has been closed: the page takes the key as if it was pressed.
     else if (key) document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
   }
 }

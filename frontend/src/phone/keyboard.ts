@@ -6,7 +6,7 @@ export interface Seen {
   top: number;
 }
 
-/** Heights in px below which what is covered is no keyboard, but a bar of the browser. */
+/** Least height in px of a keyboard; what covers less is a bar of the browser. */
 const MINIMUM = 100;
 
 /**

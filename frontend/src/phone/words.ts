@@ -22,7 +22,6 @@ export const TABLE = {
   copied: ["Copied", "已复制"],
   whyAll: ["Why? Rejects all questions of this turn.", "为什么?本轮所有未回答的问题都会被拒绝。"],
   whyTo: ["Why? It goes back to {0}.", "为什么?会送回 {0}。"],
-  moreTabs: ["More", "更多"],
 } as const;
 
 export type PhoneWord = keyof typeof TABLE;

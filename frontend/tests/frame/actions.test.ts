@@ -4,7 +4,7 @@ import { KEYS, keysLine, placesOn } from "../../src/frame/key-table.ts";
 import type { SessionFacts } from "../../src/sessions.ts";
 
 const ALL = { tasks: true, files: true, written: true };
-const session = { contextId: "c", title: "Late midnight ferries", workspace: "/work/harbour" } as SessionFacts;
+const session = { contextId: "c", title: "Late midnight ferries", workspace: "/home/ann/harbour" } as SessionFacts;
 
 describe("the actions", () => {
   const actions = [...pageActions(ALL, true, "one"), sessionAction(session)];

@@ -51,7 +51,7 @@ class PicturesApi:
             case _:
                 return Refusal(400, "expected pictures/TASK/EVENT/NUMBER", {})
         if media is None:
-            return Refusal(404, "there is no such picture", {})
+            return Refusal(404, "the event has no picture of this number", {})
         try:
             data = await asyncio.to_thread(read_regular, media.path, MAXIMUM_FILE_BYTES)
         except OSError as error:

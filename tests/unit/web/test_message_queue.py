@@ -210,7 +210,7 @@ async def test_a_busy_server_is_not_asked_for_messages_while_none_waits(
     running = asyncio.create_task(queue.run())
     try:
         await asyncio.wait_for(looks.get(), WAIT)
-        await begin(journal)  # changes of tasks alone are no reason to look
+        await begin(journal)  # changes of tasks alone lead to no look
         await asyncio.sleep(4 * GATHER_SECONDS)  # delay: the time in which a look would come
         assert looks.empty()
         await wait(journal, "Second")
