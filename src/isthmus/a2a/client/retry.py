@@ -51,16 +51,7 @@ async def read_until_answered(ask: Callable[[], Awaitable[T]], retry_policy: Str
         TaskError: the server refuses.
         RemoteError: the server cannot be used.
     """
-    began = time.monotonic()
-    for attempt in itertools.count(1):
-        try:
-            return await ask()
-        except ConnectionLostError:
-            pause = retry_policy.wait(attempt)
-            if attempt > retry_policy.attempts or time.monotonic() + pause - began > retry_policy.deadline:
-                raise
-        await asyncio.sleep(pause)
-    raise AssertionError("unreachable")
+    return await _repeated(ask, retry_policy, lambda _: True)
 
 
 async def send_until_arrived(
@@ -76,20 +67,34 @@ async def send_until_arrived(
         TaskError: the server refuses the message.
         RemoteError: the server cannot be used.
     """
-    began = time.monotonic()
     may_have_arrived = False
+
+    def is_safe(error: ConnectionLostError) -> bool:
+        nonlocal may_have_arrived
+        was_connected = not isinstance(error.__cause__, httpx2.ConnectError | httpx2.ConnectTimeout)
+        may_have_arrived |= was_connected
+        return is_taken_once or not was_connected
+
+    try:
+        return await _repeated(send, retry_policy, is_safe)
+    except ConnectionLostError as error:
+        if may_have_arrived:
+            raise ConnectionLostError(f"{error}. {MAY_HAVE_ARRIVED}") from error
+        raise
+
+
+async def _repeated(
+    ask: Callable[[], Awaitable[T]], retry_policy: StreamRetryPolicy, is_safe: Callable[[ConnectionLostError], bool]
+) -> T:
+    """Call ``ask`` until it succeeds, while ``is_safe`` lets it be repeated after an error and the policy does."""
+    began = time.monotonic()
     for attempt in itertools.count(1):
         try:
-            return await send()
+            return await ask()
         except ConnectionLostError as error:
-            was_connected = not isinstance(error.__cause__, httpx2.ConnectError | httpx2.ConnectTimeout)
-            may_have_arrived |= was_connected
-            is_safe = is_taken_once or not was_connected
             pause = retry_policy.wait(attempt)
             is_late = time.monotonic() + pause - began > retry_policy.deadline
-            if not is_safe or is_late or attempt > retry_policy.attempts:
-                if may_have_arrived:
-                    raise ConnectionLostError(f"{error}. {MAY_HAVE_ARRIVED}") from error
+            if not is_safe(error) or is_late or attempt > retry_policy.attempts:
                 raise
         await asyncio.sleep(pause)
     raise AssertionError("unreachable")
