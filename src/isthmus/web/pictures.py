@@ -25,7 +25,7 @@ _MAXIMUM_NUMBER: Final = 12
 """Maximum number of digits of an event's number."""
 _HEADERS: Final = {
     **HEADERS,
-    # An event never changes; the token is asked for by the browser's own cache of this user alone.
+    # An event never changes. A browser's cache gives it again only to a request with the same token.
     "Cache-Control": "private, max-age=86400",
     "Vary": "Authorization",
     "Content-Disposition": "attachment",
