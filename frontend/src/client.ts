@@ -11,7 +11,13 @@ const RETRY_MS = [500, 1000, 2000, 4000, 8000, 15000];
 const ANSWER_MS = 10_000;
 
 function headers(more: Record<string, string> = {}): Record<string, string> {
-  return { Authorization: `Bearer ${token()}`, "A2A-Version": "1.0", "A2A-Extensions": EXTENSION, ...more };
+  return {
+    Authorization: `Bearer ${token()}`,
+    "A2A-Version": "1.0",
+    "A2A-Extensions": EXTENSION,
+    "X-Isthmus-Notes": "1",
+    ...more,
+  };
 }
 
 async function call(method: string, path: string, body?: unknown): Promise<unknown> {
@@ -436,7 +442,6 @@ async function subscribe(taskId: string, after: number, signal: AbortSignal): Pr
       Accept: "text/event-stream",
       "Last-Event-ID": String(after),
       "X-Isthmus-Prompts": "1",
-      "X-Isthmus-Notes": "1",
     }),
     cache: "no-store",
     credentials: "omit",

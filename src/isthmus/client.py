@@ -357,10 +357,17 @@ class ShownAnswerer(Protocol):
         answered_by: str,
         message_id: str,
     ) -> Turn:
-        """Answer a question as :meth:`AgentClient.answer` does, if ``is_shown`` returns true for the waiting call.
+        """Answer a question as :meth:`AgentClient.answer` does, if the waiting call asks what the user was shown.
 
         Raises:
-            ChangedQuestion: it returns false.
+            ChangedQuestion: ``is_shown`` returned false.
+
+        Args:
+            task_id: The task that waits.
+            confirmation: The answer.
+            is_shown: A function that returns whether a waiting call asks what the user was shown.
+            answered_by: Name of the client, for the other followers of the task.
+            message_id: Id of the answer; a repetition with the same id returns the first outcome again.
         """
         ...
 

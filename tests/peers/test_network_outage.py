@@ -154,7 +154,7 @@ def test_the_page_says_that_the_agent_waits(
     ) as served:
         page = served.watched(served.let_in(browser))
         served.prompt(page, "are you there?")
-        expect(page.locator(".banner")).to_contain_text("No connection to the model.")
+        expect(page.locator(".banner")).to_contain_text("The model cannot be reached.")
         with GeminiWire([ANSWER], port):
             expect(page.locator("isthmus-items")).to_contain_text("Here I am.")
-            expect(page.get_by_text("No connection to the model.")).to_have_count(0)
+            expect(page.get_by_text("The model cannot be reached.")).to_have_count(0)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 
+from support.waiting import eventually
 from support.workbench import Workbench, answer_by, until_answers_count, workbench
 
 OLD = "".join(f"line {number}\n" for number in range(1, 41))
@@ -85,7 +86,7 @@ def test_comments_gather_outlive_the_page_and_go_back_with_the_answer(served: Wo
         expect(said).to_contain_text("code.txt:20\n> line twenty\nIn digits.\n\ncode.txt:38\n> line 38!\nNo mark.")
         expect(page.locator("isthmus-task .prose").last).to_contain_text("Heard: I allowed")
         assert (served.workspace / "code.txt").read_text("utf-8") == NEW.replace("line 1\n", "line 1\nline 2\n", 1)
-        page.wait_for_function("localStorage.getItem('isthmus.comments') === null")
+        eventually(lambda: page.evaluate("localStorage.getItem('isthmus.comments') === null"))
 
 
 def test_comments_without_an_answer_wait_and_leave_the_question_open(served: Workbench, browser: Browser) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from support.waiting import eventually
 from support.workbench import Workbench, answer_by, until_answers_count, workbench
 
 LINES = "".join(f"line {number} of the harbour\n" for number in range(1, 61))
@@ -90,7 +91,7 @@ def test_a_question_stands_at_its_call_and_its_answers_stay_in_view(
         expect(below).to_have_text(f"{lines_below(page)} lines below ")
         top = box(page, ".inline h2")["y"]
         below.click()
-        page.wait_for_function("top => document.querySelector('.inline h2').getBoundingClientRect().y < top", arg=top)
+        eventually(lambda: box(page, ".inline h2")["y"] < top)
         assert abs(box(page, ".inline .card-foot")["end"] - pane["end"]) <= 1
         page.locator("isthmus-items").evaluate("list => { list.scrollTop = list.scrollHeight }")
         expect(below).to_have_count(0)

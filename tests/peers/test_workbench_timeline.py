@@ -8,6 +8,7 @@ from collections.abc import Generator
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
+from support.waiting import eventually
 from support.workbench import Workbench, workbench
 
 CODE = "The cause:\n\n```python\ndef delay_of(sailing):\n    return 0  # never early\n```\n"
@@ -118,9 +119,9 @@ def test_the_calls_of_a_step_are_one_card_with_their_results(page: Page, served:
     (served.workspace / "stop").touch()
     page.wait_for_selector("text=Done.")
     expect(live.locator(".st-done")).to_be_visible()
-    page.wait_for_function("CSS.highlights.get('c-key')?.size === 2")
+    eventually(lambda: page.evaluate("CSS.highlights.get('c-key')?.size === 2"))
     page.locator("figure.code").get_by_role("button", name="Copy the code").click()
-    page.wait_for_function("navigator.clipboard.readText().then((text) => text.startsWith('def delay_of'))")
+    eventually(lambda: page.evaluate("navigator.clipboard.readText()").startswith("def delay_of"))
 
 
 def test_a_failed_turn_says_why_and_until_when_and_is_tried_again(page: Page, served: Workbench) -> None:

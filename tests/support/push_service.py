@@ -18,7 +18,7 @@ from isthmus.development_tool import (
     ToolCallStatus,
 )
 from isthmus.web.notifications import Notifications
-from isthmus.web.push.told_questions import QuestionOutcome
+from isthmus.web.push.sent_questions import AnswerRecord
 from support.push_reader import BrowserKeys
 from support.wire_server import Answer, WireServer
 
@@ -51,7 +51,7 @@ class KnownTasks:
 
     titles: Mapping[str, str] = field(default_factory=dict[str, str])
     waiting: set[str] = field(default_factory=set[str])
-    outcomes: dict[str, QuestionOutcome] = field(default_factory=dict[str, QuestionOutcome])
+    outcomes: dict[str, AnswerRecord] = field(default_factory=dict[str, AnswerRecord])
 
     async def title(self, task_id: str) -> str:
         return self.titles.get(task_id, "")
@@ -59,7 +59,7 @@ class KnownTasks:
     async def waits(self, task_id: str, call_id: str) -> bool:
         return f"{task_id}/{call_id}" in self.waiting
 
-    async def outcome(self, task_id: str, call_id: str) -> QuestionOutcome | None:
+    async def outcome(self, task_id: str, call_id: str) -> AnswerRecord | None:
         return self.outcomes.get(f"{task_id}/{call_id}")
 
 

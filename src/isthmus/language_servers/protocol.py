@@ -45,8 +45,8 @@ class Sent:
 
 
 @record
-class Asked:
-    """A request to be sent."""
+class DiagnosticRequest:
+    """A request of diagnostics to be sent."""
 
     method: str
     params: JsonObject
@@ -128,12 +128,12 @@ class ServerProtocol:
         """Return the notification that a file is on disk as it was sent."""
         return Sent("textDocument/didSave", {"textDocument": {"uri": path.as_uri()}})
 
-    def questions(self, path: Path) -> tuple[Asked, ...]:
+    def questions(self, path: Path) -> tuple[DiagnosticRequest, ...]:
         """Return the requests for the diagnostics of a file; none if the server only publishes them."""
         if self._answers_for_files:
-            return (Asked("textDocument/diagnostic", {"textDocument": {"uri": path.as_uri()}}),)
+            return (DiagnosticRequest("textDocument/diagnostic", {"textDocument": {"uri": path.as_uri()}}),)
         if self._asks_tsserver:
-            return tuple(Asked("workspace/executeCommand", params) for params in tsserver.questions(path))
+            return tuple(DiagnosticRequest("workspace/executeCommand", params) for params in tsserver.questions(path))
         return ()
 
     def answered(self, path: Path, results: Sequence[object]) -> tuple[Diagnostic, ...] | None:

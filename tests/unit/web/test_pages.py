@@ -27,8 +27,8 @@ from isthmus.web.changes import ChangeFeed
 from isthmus.web.notifications import Notifications
 from isthmus.web.pages import MAXIMUM_DEVICES, WorkbenchPages
 from isthmus.web.push.answering import PushedAnswers
-from isthmus.web.push.told_file import ToldFile
-from isthmus.web.push.told_questions import AnswerToken, QuestionOutcome, ToldQuestion, token_digest
+from isthmus.web.push.sent_file import SentFile
+from isthmus.web.push.sent_questions import AnswerRecord, AnswerToken, SentQuestion, token_digest
 from isthmus.web.sessions import SessionsApi
 from isthmus.web.view import ChangedQuestionError, NotShownError
 from support.memory_agent import MemoryAgent
@@ -379,7 +379,7 @@ async def test_an_answer_by_a_notification_needs_its_token_alone(
     for body in ("{}", '{"token": ""}', '{"token": 1}', '{"token": "%s"}' % ("x" * 201), "[]", "{"):
         assert (await client.post("/ui/api/push/answer", content=body)).status_code == 400, body
     assert (await client.post("/ui/api/push/answer", json={"token": "t"})).status_code == 503
-    told, agent = ToldFile(tmp_path), MemoryAgent(lambda _: [])
+    told, agent = SentFile(tmp_path), MemoryAgent(lambda _: [])
     pages.answers = PushedAnswers(told, pages.users, KnownTasks(), lambda _: agent, pages.now)
     refused = await client.post("/ui/api/push/answer", json={"token": "t"})
     assert (refused.status_code, "access-control-allow-origin" in refused.headers) == (403, False)
@@ -389,8 +389,8 @@ async def test_an_answer_by_a_notification_needs_its_token_alone(
     assert (await client.get("/ui/api/push/answer")).status_code == 404
     large = await client.post("/ui/api/push/answer", content=b" " * 20_000)
     assert large.status_code == 413
-    outcome = QuestionOutcome("Laptop", 7.0)
-    question = ToldQuestion("", "task", "call", "digest", 0.0, outcome=outcome)
+    outcome = AnswerRecord("Laptop", 7.0)
+    question = SentQuestion("", "task", "call", "digest", 0.0, outcome=outcome)
     await pair(client, pages)
     [entry] = pages.users.table().entries.values()
     push = BrowserPush("https://push.example", "", "", "", answers=True)

@@ -28,7 +28,7 @@ from isthmus.a2a.client.answers import (
 from isthmus.a2a.client.card import authorities, authorization, base_of, endpoint_of, fetch_card, read_body
 from isthmus.a2a.client.discovery import NoInterfaceError, ServerProfile, read_card
 from isthmus.a2a.client.wires import ClientWire, ClientWireV03, ClientWireV1, MethodCall, has_rest_request, rest_request
-from isthmus.a2a.protocol.extension import PROMPTS_HEADER, Activation
+from isthmus.a2a.protocol.extension import NOTES_HEADER, PROMPTS_HEADER, Activation
 from isthmus.encoding.json_text import encode
 from isthmus.errors import IsthmusError
 from isthmus.network.handshakes import close_cancelled_handshake
@@ -196,6 +196,7 @@ class AgentConnection:
         headers = {"Accept": accept, **authorization(self._token), **(more or {})}
         if self.activation.uri is not None:
             headers |= {"A2A-Extensions": self.activation.uri, "X-A2A-Extensions": self.activation.uri}
+            headers[NOTES_HEADER] = "1"
         if self.wire.version == "1.0":
             headers["A2A-Version"] = "1.0"
         return headers

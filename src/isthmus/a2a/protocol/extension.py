@@ -32,7 +32,8 @@ folder, work in the server's folder."""
 PROMPTS_HEADER = "x-isthmus-prompts"
 """Header of a client that follows a task and wants to be sent the user's later messages, too, as Tasks."""
 NOTES_HEADER = "x-isthmus-notes"
-"""Header of a client that follows a task and wants to be told of tokens and checkpoints, too, in metadata of events."""
+"""Header of a client that wants more than the extension's document names: tokens and checkpoints in the metadata of
+events, and the members of tool calls in :mod:`isthmus.a2a.protocol.notes`."""
 HEADERS = ("a2a-extensions", "x-a2a-extensions")
 """Request headers that activate extensions (of A2A 1.0 and of 0.3): comma-separated lists of URIs."""
 

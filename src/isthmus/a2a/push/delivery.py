@@ -18,6 +18,7 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from isthmus import __version__
+from isthmus.a2a.protocol.notes import snapshot_without_notes
 from isthmus.a2a.push.sender import RETRY_AFTER_SECONDS, PushFailed, PushSender
 from isthmus.a2a.push.targets import origin_of
 from isthmus.a2a.wires import Wires
@@ -61,7 +62,7 @@ def payload_by(wires: Wires) -> Payload:
 
     def payload(wire_name: str, snapshot: TaskSnapshot, uri: str | None) -> Mapping[str, Any]:
         wire = wires.named(wire_name)
-        return wire.task_item(wire.task(snapshot, uri, 0))
+        return wire.task_item(wire.task(snapshot_without_notes(snapshot), uri, 0))
 
     return payload
 

@@ -17,6 +17,7 @@ from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.protocol.errors import internal_error, push_not_supported
 from isthmus.a2a.protocol.extension import NOTES_HEADER, PROMPTS_HEADER, Activation
 from isthmus.a2a.protocol.jsonrpc import LIMIT_REACHED, NO_EXTENDED_CARD, UNSUPPORTED_OPERATION
+from isthmus.a2a.protocol.notes import EncoderWithoutNotes, snapshot_without_notes
 from isthmus.a2a.protocol.operations import (
     CancelTask,
     DeletePush,
@@ -44,7 +45,7 @@ from isthmus.a2a.server.sending import send_noted
 from isthmus.a2a.server.stream_encoders import PromptsEncoder, UnknownEventsEncoder, at_message
 from isthmus.a2a.service import close, follow, page_of_tasks
 from isthmus.a2a.wire import Caller, JsonDict, StreamEncoder, Wire
-from isthmus.client import Delivery, Execution, HistoryMessage, SessionStatusProvider, Turn
+from isthmus.client import Delivery, HistoryMessage, SessionStatusProvider, TaskSnapshot, Turn
 from isthmus.development_tool import ExecuteSlashCommandResponse, GetAllSlashCommandsResponse, ToolCall
 from isthmus.encoding.codec import JsonObject, to_json
 from isthmus.errors import IsthmusError
@@ -99,9 +100,11 @@ class Answering:
             case GetTask(task_id, history_length):
                 return await self._task(task_id, history_length)
             case CancelTask(task_id):
-                return self.wire.task(await agent.cancel(task_id), uri)
+                return self.wire.task(self._shown(await agent.cancel(task_id)), uri)
             case ListTasks():
-                return self.wire.tasks(await page_of_tasks(agent, operation), uri, operation.history_length or 0)
+                page = await page_of_tasks(agent, operation)
+                page = replace(page, tasks=tuple(self._shown(task) for task in page.tasks))
+                return self.wire.tasks(page, uri, operation.history_length or 0)
             case SetPush(task_id, target):
                 target = await self._push.set(task_id, target, self.wire.name, uri)
                 return self.wire.push(task_id, target)
@@ -175,7 +178,7 @@ class Answering:
         if uri is None and snapshot.state is TaskState.COMPLETED:
             opening = await self.openings.of({"id": task_id}, self.caller.agent, self.caller.name)
         is_polled = opening is not None and opening.is_polled
-        return self.wire.task(snapshot, uri, history_length, is_polled=is_polled)
+        return self.wire.task(self._shown(snapshot), uri, history_length, is_polled=is_polled)
 
     async def _drain(self, turn: Turn) -> AgentMessage | None:
         """Wait until the work ends or asks the user, the client leaves, the server stops, or the limit has passed.
@@ -235,7 +238,8 @@ class Answering:
     async def _execute(self, operation: ExecuteCommand) -> Response:
         await self.caller.check_quota()
         execution = await self.caller.agent.execute(operation.command)
-        answer = _execution(execution)
+        task_id = execution.turn.task_id if execution.turn is not None else ""
+        answer = to_json(ExecuteSlashCommandResponse(task_id, execution.status, execution.message))
         if execution.turn is not None:
             self._note_opening(execution.turn, operation.command.extension, operation.command.scope.settings)
         if execution.turn is None or not operation.stream:
@@ -270,8 +274,15 @@ class Answering:
 
     # --- streams ---
 
+    @property
+    def _has_notes(self) -> bool:
+        return self.http.headers.get(NOTES_HEADER) is not None
+
+    def _shown(self, snapshot: TaskSnapshot) -> TaskSnapshot:
+        return snapshot if self._has_notes else snapshot_without_notes(snapshot)
+
     def _task_frame(self, turn: Turn) -> bytes:
-        task = self.wire.task(turn.snapshot, self.activation.uri)
+        task = self.wire.task(self._shown(turn.snapshot), self.activation.uri)
         return self.framing.item(self.wire.task_item(task), turn.snapshot.seq)
 
     def _stream(
@@ -288,8 +299,9 @@ class Answering:
     ) -> Response:
         uri, tier = self.activation.uri, self.caller.user_tier
         note_of(self.http.scope).task_id = turn.task_id
-        has_notes = self.http.headers.get(NOTES_HEADER) is not None
-        encoder = self.wire.stream(turn.snapshot, uri, answered=answered, user_tier=tier, has_notes=has_notes)
+        encoder = self.wire.stream(turn.snapshot, uri, answered=answered, user_tier=tier, has_notes=self._has_notes)
+        if not self._has_notes:
+            encoder = EncoderWithoutNotes(encoder)
         if shown is not None:
             encoder.encode(shown)  # It is in ``first``; the notes of the event behind it name its pictures.
         if shows_prompts:
@@ -385,8 +397,3 @@ async def _chain(first: Delivery, rest: AsyncIterator[Delivery]) -> AsyncGenerat
             yield delivery
     finally:
         await close(rest)
-
-
-def _execution(execution: Execution) -> JsonDict:
-    task_id = execution.turn.task_id if execution.turn is not None else ""
-    return to_json(ExecuteSlashCommandResponse(task_id, execution.status, execution.message))

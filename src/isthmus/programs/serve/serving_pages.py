@@ -64,10 +64,10 @@ async def notifying(pages: "WorkbenchPages | None", engine: "Engine") -> "AsyncG
         return
     from isthmus.web.push.answering import PushedAnswers
     from isthmus.web.push.notices import QuestionNotices
+    from isthmus.web.push.sent_file import SentFile
     from isthmus.web.push.task_facts import JournalTaskFacts
-    from isthmus.web.push.told_file import ToldFile
 
-    tasks, told = JournalTaskFacts(engine.journal), ToldFile(pages.notifications.folder)
+    tasks, told = JournalTaskFacts(engine.journal), SentFile(pages.notifications.folder)
     pages.answers = PushedAnswers(told, pages.users, tasks, engine.for_user)
     notices = QuestionNotices(pages.notifications, pages.answers, tasks, pages.agent)
     running = asyncio.create_task(notices.run(engine.questions), name="isthmus-notifications")

@@ -18,14 +18,14 @@ from isthmus.errors import IsthmusError
 from isthmus.record import record
 from isthmus.web.devices import Devices
 from isthmus.web.push.pushed_facts import question_digest
+from isthmus.web.push.sent_file import SentFile
+from isthmus.web.push.sent_questions import AnswerRecord, AnswerToken, SentQuestion
 from isthmus.web.push.task_facts import TaskFacts
-from isthmus.web.push.told_file import ToldFile
-from isthmus.web.push.told_questions import AnswerToken, QuestionOutcome, ToldQuestion
 
 AgentOf: TypeAlias = Callable[[str], AgentClient]
 
 
-class TokenRefusedError(IsthmusError):
+class AnswerTokenError(IsthmusError):
     """Raised when a token answers nothing; the text says why, as far as its holder may know."""
 
 
@@ -35,7 +35,7 @@ class QuestionGoneError(IsthmusError):
     ``outcome`` is how it ended, None if it asks for something else now; ``is_own``: the token's device answered it.
     """
 
-    def __init__(self, message: str, outcome: QuestionOutcome | None, *, is_own: bool = False) -> None:
+    def __init__(self, message: str, outcome: AnswerRecord | None, *, is_own: bool = False) -> None:
         super().__init__(message)
         self.outcome = outcome
         self.is_own = is_own
@@ -45,9 +45,9 @@ class QuestionGoneError(IsthmusError):
 class PushedAnswer:
     """An answer that was taken: the question, the token, and how the question ended."""
 
-    question: ToldQuestion
+    question: SentQuestion
     token: AnswerToken
-    outcome: QuestionOutcome
+    outcome: AnswerRecord
     user: str
 
 
@@ -55,7 +55,7 @@ class PushedAnswer:
 class PushedAnswers:
     """The answers to the questions of one server; ``agent_of`` returns the agent as a user sees it."""
 
-    told: ToldFile
+    told: SentFile
     users: Devices
     tasks: TaskFacts
     agent_of: AgentOf
@@ -67,7 +67,7 @@ class PushedAnswers:
         """Answer a question by a token.
 
         Raises:
-            TokenRefusedError: the token answers nothing.
+            AnswerTokenError: the token answers nothing.
             QuestionGoneError: the question does not wait any more as it was shown.
             Unavailable: the journal cannot be reached at the moment.
             IsthmusError: the answer cannot be stored.
@@ -78,32 +78,32 @@ class PushedAnswers:
         self.answering[question.key] = known.device
         try:
             await self._store(question, known, entry)
-            outcome = QuestionOutcome(entry.device, self.now(), known.act, known.device)
+            outcome = AnswerRecord(entry.device, self.now(), known.act, known.device)
             await self._note(question, outcome)
         finally:
             self.answering.pop(question.key, None)
         return PushedAnswer(question, known, outcome, entry.name)
 
-    def _find(self, token: str) -> tuple[ToldQuestion, AnswerToken, TokenEntry]:
+    def _find(self, token: str) -> tuple[SentQuestion, AnswerToken, TokenEntry]:
         """Return what a token answers, if its device may still answer. Blocks."""
         found = self.told.read().find(token)
         if found is None:
-            raise TokenRefusedError("this notification answers nothing any more; open the question")
+            raise AnswerTokenError("this notification answers nothing any more; open the question")
         question, known = found
         now = self.now()
         if known.expires <= now:
-            raise TokenRefusedError("this notification is too old to be answered; open the question")
+            raise AnswerTokenError("this notification is too old to be answered; open the question")
         entry = self.users.table().entries.get(known.device)
         if entry is None or not entry.device or entry.is_expired(now) or entry.name != question.user:
-            raise TokenRefusedError("this device was removed; pair it again")
+            raise AnswerTokenError("this device was removed; pair it again")
         if entry.push is None or not entry.push.answers:
-            raise TokenRefusedError("answers in notifications are off for this device; open the question")
+            raise AnswerTokenError("answers in notifications are off for this device; open the question")
         return question, known, entry
 
-    async def _store(self, question: ToldQuestion, known: AnswerToken, entry: TokenEntry) -> None:
+    async def _store(self, question: SentQuestion, known: AnswerToken, entry: TokenEntry) -> None:
         agent = self.agent_of(question.user)
         if not isinstance(agent, ShownAnswerer):
-            raise TokenRefusedError("this agent takes no answers from notifications; open the question")
+            raise AnswerTokenError("this agent takes no answers from notifications; open the question")
         try:
             await agent.answer_shown(
                 question.task_id,
@@ -115,17 +115,17 @@ class PushedAnswers:
         except ChangedQuestion as error:
             raise QuestionGoneError(str(error), None) from error
         except (InvalidRequest, TaskNotFound) as error:
-            outcome = await self.tasks.outcome(question.task_id, question.call_id) or QuestionOutcome("", self.now())
+            outcome = await self.tasks.outcome(question.task_id, question.call_id) or AnswerRecord("", self.now())
             await self._note(question, outcome)
             raise _gone(outcome, known.device) from error
 
-    async def _note(self, question: ToldQuestion, outcome: QuestionOutcome) -> None:
+    async def _note(self, question: SentQuestion, outcome: AnswerRecord) -> None:
         await asyncio.to_thread(
             self.told.change, lambda table: (table.with_outcome(question.key, question.shown, outcome), None)
         )
 
 
-def _gone(outcome: QuestionOutcome, device: str) -> QuestionGoneError:
+def _gone(outcome: AnswerRecord, device: str) -> QuestionGoneError:
     by = outcome.by or "nobody, because the task went on without an answer"
     return QuestionGoneError(
         f"this question was answered before, by {by}", outcome, is_own=bool(device) and outcome.device == device

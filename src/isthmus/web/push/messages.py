@@ -11,7 +11,7 @@ from typing import Any
 from isthmus.encoding.codec import to_json
 from isthmus.encoding.json_text import encode
 from isthmus.web.push.pushed_facts import PushedFacts
-from isthmus.web.push.told_questions import QuestionOutcome
+from isthmus.web.push.sent_questions import AnswerRecord
 
 LONGEST_KEY = 400
 """Maximum number of characters of a question's key in a message; one with a longer key leads to the inbox."""
@@ -43,9 +43,7 @@ def summary_text(waiting: int, about: Mapping[str, Any], language: str) -> bytes
     return _text({"kind": "many", "waiting": waiting, **about, "language": language}, ())
 
 
-def ended_text(
-    key: str, facts: PushedFacts, outcome: QuestionOutcome, about: Mapping[str, Any], language: str
-) -> bytes:
+def ended_text(key: str, facts: PushedFacts, outcome: AnswerRecord, about: Mapping[str, Any], language: str) -> bytes:
     """Return the message that a question waits no more; ``about`` is as in :func:`question_text`."""
     message: dict[str, Any] = {"kind": "ended", "key": _key(key), **about, "about": to_json(facts)}
     return _text({**message, "by": outcome.by, "at": outcome.at, "act": outcome.act, "language": language}, ("about",))

@@ -20,17 +20,17 @@ from isthmus.web.notifications import Notifications, PushMessage
 from isthmus.web.push.answering import PushedAnswers
 from isthmus.web.push.messages import SUMMARY_TOPIC, ended_text, question_text, summary_text, topic_of
 from isthmus.web.push.pushed_facts import PushedAct, PushedFacts, pushed_answers, pushed_facts, shown_title
-from isthmus.web.push.task_facts import TaskFacts
-from isthmus.web.push.told_file import ToldFile
-from isthmus.web.push.told_questions import (
+from isthmus.web.push.sent_file import SentFile
+from isthmus.web.push.sent_questions import (
     TOKEN_SECONDS,
+    AnswerRecord,
     AnswerToken,
-    QuestionOutcome,
-    ToldQuestion,
-    ToldTable,
+    SentQuestion,
+    SentTable,
     new_token,
     token_digest,
 )
+from isthmus.web.push.task_facts import TaskFacts
 from isthmus.web.push.waiting_questions import EndedQuestion, WaitingQuestion, WaitingQuestions
 
 GATHER_SECONDS = 0.05
@@ -54,7 +54,7 @@ class QuestionNotices:
     _waiting: WaitingQuestions = field(default_factory=WaitingQuestions)
 
     @property
-    def told(self) -> ToldFile:
+    def told(self) -> SentFile:
         """The file of the questions that devices were told of."""
         return self.answers.told
 
@@ -135,7 +135,7 @@ class QuestionNotices:
             self._send(entry, text, SUMMARY_TOPIC, "high", new)
 
     async def _keep(
-        self, question: WaitingQuestion, table: ToldTable, devices: Sequence[TokenEntry], facts: PushedFacts
+        self, question: WaitingQuestion, table: SentTable, devices: Sequence[TokenEntry], facts: PushedFacts
     ) -> Sequence[tuple[str, PushedAct, str]]:
         """Store that devices are being told, with the tokens for them; return these by device and act.
 
@@ -153,10 +153,10 @@ class QuestionNotices:
             for device, act, option, token in made
         )
 
-        def change(table: ToldTable) -> tuple[ToldTable, None]:
+        def change(table: SentTable) -> tuple[SentTable, None]:
             known = table.questions.get(question.key)
             if known is None or known.shown != question.shown or known.outcome is not None:
-                known = ToldQuestion(question.user, question.task_id, question.call_id, question.shown, now)
+                known = SentQuestion(question.user, question.task_id, question.call_id, question.shown, now)
             others = [token for token in known.tokens if token.device not in {entry.id for entry in devices}]
             return table.with_question(replace(known, tokens=(*others, *tokens)), now), None
 
@@ -166,9 +166,7 @@ class QuestionNotices:
     async def _end(self, ended: EndedQuestion) -> None:
         """Tell the devices that were told of a question how it ended, but not the one that answered it by that."""
         question = ended.question
-        outcome = QuestionOutcome(
-            ended.by, self.notifications.now(), device=self.answers.answering.get(question.key, "")
-        )
+        outcome = AnswerRecord(ended.by, self.notifications.now(), device=self.answers.answering.get(question.key, ""))
         await self._tell_end(question.key, question.shown, outcome, self._facts(question))
 
     async def _end_missed(self) -> None:
@@ -179,13 +177,13 @@ class QuestionNotices:
                 continue
             if not await self.tasks.waits(known.task_id, known.call_id):
                 outcome = await self.tasks.outcome(known.task_id, known.call_id)
-                outcome = outcome or QuestionOutcome("", self.notifications.now())
+                outcome = outcome or AnswerRecord("", self.notifications.now())
                 await self._tell_end(known.key, known.shown, outcome, PushedFacts(""))
 
-    async def _tell_end(self, key: str, shown: str, outcome: QuestionOutcome, facts: PushedFacts) -> None:
+    async def _tell_end(self, key: str, shown: str, outcome: AnswerRecord, facts: PushedFacts) -> None:
         """Store how a question ended, if that is not known yet, and tell the devices that were told of it."""
 
-        def change(table: ToldTable) -> tuple[ToldTable, ToldQuestion | None]:
+        def change(table: SentTable) -> tuple[SentTable, SentQuestion | None]:
             changed = table.with_outcome(key, shown, outcome)
             return changed, changed.find_question(key, shown)
 
@@ -196,17 +194,17 @@ class QuestionNotices:
             if entry.id in known.told:
                 self._send_end(entry, known, known.outcome, facts)
 
-    def _send_end(self, entry: TokenEntry, known: ToldQuestion, outcome: QuestionOutcome, facts: PushedFacts) -> None:
+    def _send_end(self, entry: TokenEntry, known: SentQuestion, outcome: AnswerRecord, facts: PushedFacts) -> None:
         if entry.id == outcome.device:
             return  # it knows, because it answered
         here = {"here": True} if entry.device == outcome.by else {}
         about = {"agent": self.agent, "waiting": self._waiting.count(known.user), **here}
         self._send(entry, ended_text(known.key, facts, outcome, about, _language(entry)), known.key, "normal", [])
 
-    async def _note_told(self, question: WaitingQuestion, entry: TokenEntry) -> ToldQuestion | None:
+    async def _note_told(self, question: WaitingQuestion, entry: TokenEntry) -> SentQuestion | None:
         """Store that a device was told of a question; return the question as it is stored."""
 
-        def change(table: ToldTable) -> tuple[ToldTable, ToldQuestion | None]:
+        def change(table: SentTable) -> tuple[SentTable, SentQuestion | None]:
             changed = table.with_told(question.key, question.shown, entry.id)
             return changed, changed.find_question(question.key, question.shown)
 
@@ -238,7 +236,7 @@ class QuestionNotices:
         return pushed_facts(question.calls[0], question.workspace, self.home)
 
 
-def _told(table: ToldTable, question: WaitingQuestion) -> tuple[str, ...]:
+def _told(table: SentTable, question: WaitingQuestion) -> tuple[str, ...]:
     """Return the ids of the devices that were told of a question as it is asked now."""
     known = table.of_task(question.task_id, [call.tool_call_id for call in question.calls])
     return known.told if known is not None and known.shown == question.shown and known.outcome is None else ()

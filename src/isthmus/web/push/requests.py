@@ -14,8 +14,8 @@ from isthmus.a2a.server.users.users import BrowserPush, TokenEntry
 from isthmus.listeners.connection_slot import token_shown
 from isthmus.web.json_response import json_response
 from isthmus.web.notifications import NoNotificationsError, Notifications
-from isthmus.web.push.answering import PushedAnswers, QuestionGoneError, TokenRefusedError
-from isthmus.web.push.told_questions import QuestionOutcome
+from isthmus.web.push.answering import AnswerTokenError, PushedAnswers, QuestionGoneError
+from isthmus.web.push.sent_questions import AnswerRecord
 
 LANGUAGES: Final = ("en", "zh-Hans", "zh-Hant")
 """Tags of the languages of notifications."""
@@ -95,7 +95,7 @@ async def answer_pushed(answers: PushedAnswers | None, scope: Scope, given: Mapp
     note = note_of(scope)
     try:
         taken = await answers.answer(token)
-    except TokenRefusedError as error:
+    except AnswerTokenError as error:
         note.reason = str(error)
         return Refusal(403, str(error), {})
     except QuestionGoneError as error:
@@ -108,5 +108,5 @@ async def answer_pushed(answers: PushedAnswers | None, scope: Scope, given: Mapp
     return {"outcome": _shown(taken.outcome, is_own=True)}
 
 
-def _shown(outcome: QuestionOutcome, *, is_own: bool) -> dict[str, Any]:
+def _shown(outcome: AnswerRecord, *, is_own: bool) -> dict[str, Any]:
     return {"by": outcome.by, "at": outcome.at, "act": outcome.act or None, "own": is_own}

@@ -4,7 +4,7 @@ from typing import Protocol
 
 from isthmus.events import ConfirmationAccepted
 from isthmus.journal.port.base import Journal
-from isthmus.web.push.told_questions import QuestionOutcome
+from isthmus.web.push.sent_questions import AnswerRecord
 
 LATEST_EVENTS = 1000
 """Maximum number of a task's latest events among which an answer is sought."""
@@ -25,7 +25,7 @@ class TaskFacts(Protocol):
         """Return whether a call of a task waits for its user."""
         ...
 
-    async def outcome(self, task_id: str, call_id: str) -> QuestionOutcome | None:
+    async def outcome(self, task_id: str, call_id: str) -> AnswerRecord | None:
         """Return who answered a call, and when; None if that is not known."""
         ...
 
@@ -47,7 +47,7 @@ class JournalTaskFacts:
         row = await self._journal.task(task_id)
         return row is not None and any(call.tool_call_id == call_id for call in row.pending)
 
-    async def outcome(self, task_id: str, call_id: str) -> QuestionOutcome | None:
+    async def outcome(self, task_id: str, call_id: str) -> AnswerRecord | None:
         """Return who answered a call, and when; None if that is not known."""
         row = await self._journal.task(task_id)
         if row is None:
@@ -55,5 +55,5 @@ class JournalTaskFacts:
         for delivery in reversed(await self._journal.events(task_id, max(0, row.seq - LATEST_EVENTS), LATEST_EVENTS)):
             event = delivery.event
             if isinstance(event, ConfirmationAccepted) and event.confirmation.tool_call_id == call_id:
-                return QuestionOutcome(event.answered_by, delivery.at)
+                return AnswerRecord(event.answered_by, delivery.at)
         return None

@@ -7,7 +7,7 @@ from isthmus.development_tool import ToolCall
 from isthmus.engine.followers.open_questions import QuestionChange, QuestionOpened
 from isthmus.record import record
 from isthmus.web.push.pushed_facts import group_of, question_digest
-from isthmus.web.push.told_questions import question_key
+from isthmus.web.push.sent_questions import question_key
 
 
 @record

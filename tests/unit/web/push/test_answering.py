@@ -14,11 +14,11 @@ from isthmus.client import PromptMessage
 from isthmus.engine import Engine
 from isthmus.errors import IsthmusError
 from isthmus.events import ConfirmationAccepted, TaskState
-from isthmus.web.push.answering import PushedAnswer, PushedAnswers, QuestionGoneError, TokenRefusedError
+from isthmus.web.push.answering import AnswerTokenError, PushedAnswer, PushedAnswers, QuestionGoneError
 from isthmus.web.push.pushed_facts import question_digest
+from isthmus.web.push.sent_file import SentFile
+from isthmus.web.push.sent_questions import AnswerRecord, AnswerToken, SentQuestion, token_digest
 from isthmus.web.push.task_facts import JournalTaskFacts
-from isthmus.web.push.told_file import ToldFile
-from isthmus.web.push.told_questions import AnswerToken, QuestionOutcome, ToldQuestion, token_digest
 from support.agents import AskingAgent
 from support.engines import engine_on, once
 from support.waiting import eventually_async
@@ -44,8 +44,8 @@ class Asked:
         return UsersFile(self.folder / "users.json")
 
     @property
-    def told(self) -> ToldFile:
-        return ToldFile(self.folder)
+    def told(self) -> SentFile:
+        return SentFile(self.folder)
 
     @property
     def answers(self) -> PushedAnswers:
@@ -60,7 +60,7 @@ class Asked:
             AnswerToken(token_digest(act), self.device.id, act, option, 2000.0)
             for act, option in (("reject", "cancel"), ("allow", "proceed_once"))
         )
-        question = replace(ToldQuestion("", self.task_id, "one", shown, 1000.0, tokens=tokens), **changes)
+        question = replace(SentQuestion("", self.task_id, "one", shown, 1000.0, tokens=tokens), **changes)
         self.told.change(lambda table: (table.with_question(question, 1000.0), None))
 
     def push(self, push: BrowserPush | None) -> None:
@@ -73,7 +73,7 @@ class Asked:
     async def refused(self, act: str = "allow") -> IsthmusError:
         """Return why the token of an act is refused; nothing was answered."""
         before = await self.accepted()
-        with pytest.raises((TokenRefusedError, QuestionGoneError)) as raised:
+        with pytest.raises((AnswerTokenError, QuestionGoneError)) as raised:
             await self.answers.answer(act)
         assert await self.accepted() == before
         return raised.value
@@ -97,7 +97,7 @@ async def asked(path: Path, *names: str) -> AsyncGenerator[Asked]:
 async def test_a_token_allows_what_was_shown_and_the_task_goes_on(tmp_path: Path) -> None:
     async with asked(tmp_path) as at:
         taken = await at.answers.answer("allow")
-        assert taken.outcome == QuestionOutcome("Phone", 1000.0, "allow", at.device.id)
+        assert taken.outcome == AnswerRecord("Phone", 1000.0, "allow", at.device.id)
 
         async def ended() -> bool:
             return (await at.engine.get(at.task_id)).state is TaskState.COMPLETED
@@ -123,7 +123,7 @@ async def test_a_token_that_was_used_and_its_sibling_answer_nothing_more(tmp_pat
             error = await at.refused(token)
             assert isinstance(error, QuestionGoneError)
             assert error.is_own
-            assert error.outcome == QuestionOutcome("Phone", 1000.0, "allow", at.device.id)
+            assert error.outcome == AnswerRecord("Phone", 1000.0, "allow", at.device.id)
         assert [call.tool_call_id for call in (await at.engine.get(at.task_id)).pending] == ["two"]
 
 

@@ -16,8 +16,8 @@ from isthmus.development_tool import ToolCall
 from isthmus.engine.followers.open_questions import OpenQuestions
 from isthmus.web.push.answering import PushedAnswers
 from isthmus.web.push.notices import QuestionNotices
-from isthmus.web.push.told_file import FILE, ToldFile
-from isthmus.web.push.told_questions import QuestionOutcome, token_digest
+from isthmus.web.push.sent_file import FILE, SentFile
+from isthmus.web.push.sent_questions import AnswerRecord, token_digest
 from support.push_service import KnownTasks, PushService, add_device, command_call, notifications_in
 from support.waiting import eventually_async
 
@@ -38,7 +38,7 @@ class Server:
 
     def notices(self) -> QuestionNotices:
         notifications = notifications_in(self.folder)
-        answers = PushedAnswers(ToldFile(self.folder), notifications.users, self.tasks, no_agent)
+        answers = PushedAnswers(SentFile(self.folder), notifications.users, self.tasks, no_agent)
         return QuestionNotices(notifications, answers, self.tasks, "Gemini CLI", "/home/me", 0.01)
 
     @asynccontextmanager
@@ -105,10 +105,10 @@ async def test_a_device_that_wants_to_answer_gets_tokens_that_are_kept_as_digest
     async with server.running() as questions:
         ask(questions, "call-1")
         [message] = await server.messages(1)
-        await told(server, lambda: bool(ToldFile(server.folder).read().questions["task/call-1"].told))
+        await told(server, lambda: bool(SentFile(server.folder).read().questions["task/call-1"].told))
     tokens = message["answers"]
     assert list(tokens) == ["reject", "allow"]
-    [kept] = ToldFile(server.folder).read().questions.values()
+    [kept] = SentFile(server.folder).read().questions.values()
     assert (kept.told, {token.act: token.digest for token in kept.tokens}) == (
         (entry.id,),
         {act: token_digest(token) for act, token in tokens.items()},
@@ -155,11 +155,11 @@ async def test_more_than_three_questions_are_one_summary_without_answers(server:
         ask(questions, "1", "2", "3", "4", "5")
         [message] = await server.messages(1)
         assert message == {"kind": "many", "waiting": 5, "agent": "Gemini CLI", "language": "en"}
-        await told(server, lambda: all(each.told for each in ToldFile(server.folder).read().questions.values()))
+        await told(server, lambda: all(each.told for each in SentFile(server.folder).read().questions.values()))
         questions.closed("task", "1", "Laptop")
         messages = await server.messages(2)
     assert (messages[1]["kind"], messages[1]["waiting"]) == ("ended", 4)
-    assert not any(each.tokens for each in ToldFile(server.folder).read().questions.values())
+    assert not any(each.tokens for each in SentFile(server.folder).read().questions.values())
 
 
 async def test_after_a_restart_only_questions_that_were_not_told_are_told(server: Server) -> None:
@@ -167,14 +167,14 @@ async def test_after_a_restart_only_questions_that_were_not_told_are_told(server
     async with server.running() as questions:
         ask(questions, "known")
         await server.messages(1)
-        await told(server, lambda: bool(ToldFile(server.folder).read().questions["task/known"].told))
+        await told(server, lambda: bool(SentFile(server.folder).read().questions["task/known"].told))
     again = OpenQuestions()
     ask(again, "known")
     ask(again, "missed", task="other")
     async with server.running(again):
         messages = await server.messages(2)
         assert messages[1]["key"] == "other/missed"
-        await told(server, lambda: bool(ToldFile(server.folder).read().questions["other/missed"].told))
+        await told(server, lambda: bool(SentFile(server.folder).read().questions["other/missed"].told))
     async with server.running(again):
         pass
     assert len(server.service.messages()) == 2
@@ -185,8 +185,8 @@ async def test_a_device_that_was_not_told_before_a_crash_is_told_after_it(server
     async with server.running() as questions:
         ask(questions, "known")
         [first] = await server.messages(1)
-        await told(server, lambda: bool(ToldFile(server.folder).read().questions["task/known"].told))
-    book = ToldFile(server.folder)
+        await told(server, lambda: bool(SentFile(server.folder).read().questions["task/known"].told))
+    book = SentFile(server.folder)
     book.change(lambda table: (table.with_question(replace(table.questions["task/known"], told=()), 0.0), None))
     async with server.running(questions):
         messages = await server.messages(2)
@@ -204,7 +204,7 @@ async def test_a_question_that_asks_for_something_else_is_told_again(server: Ser
         messages = await server.messages(2)
         await told(server, lambda: len(server.service.messages()) >= 2)
     assert messages[-1]["about"]["text"] == "npm publish"
-    assert ToldFile(server.folder).read().find(first["answers"]["allow"]) is None
+    assert SentFile(server.folder).read().find(first["answers"]["allow"]) is None
 
 
 async def test_what_ended_while_no_server_ran_is_told_at_the_start(server: Server) -> None:
@@ -213,12 +213,12 @@ async def test_what_ended_while_no_server_ran_is_told_at_the_start(server: Serve
         ask(questions, "open")
         ask(questions, "answered", task="other")
         await server.messages(2)
-        await told(server, lambda: all(each.told for each in ToldFile(server.folder).read().questions.values()))
+        await told(server, lambda: all(each.told for each in SentFile(server.folder).read().questions.values()))
     server.tasks.waiting.add("task/open")  # in another process
-    server.tasks.outcomes["other/answered"] = QuestionOutcome("Terminal", 1000.0)
+    server.tasks.outcomes["other/answered"] = AnswerRecord("Terminal", 1000.0)
     async with server.running():
         messages = await server.messages(3)
-        await told(server, lambda: ToldFile(server.folder).read().questions["other/answered"].outcome is not None)
+        await told(server, lambda: SentFile(server.folder).read().questions["other/answered"].outcome is not None)
     assert [(each["key"], each.get("by"), each.get("at")) for each in messages[2:]] == [
         ("other/answered", "Terminal", 1000.0)
     ]

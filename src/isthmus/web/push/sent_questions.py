@@ -26,7 +26,7 @@ MAXIMUM_TOLD = 500
 _VERSION = 1
 
 
-class ToldQuestionsError(IsthmusError):
+class SentQuestionsError(IsthmusError):
     """Raised when the questions that devices were told of cannot be read or changed; they were not changed."""
 
 
@@ -45,7 +45,7 @@ class AnswerToken:
 
 
 @record
-class QuestionOutcome:
+class AnswerRecord:
     """The end of a question: the surface or device that answered it (empty if nobody did), and when, in Unix seconds.
 
     ``act`` and ``device`` are of an answer by a notification; empty for others.
@@ -58,7 +58,7 @@ class QuestionOutcome:
 
 
 @record
-class ToldQuestion:
+class SentQuestion:
     """A question of a user's task. ``shown`` is the digest of all that it asked (see ``question_digest``).
 
     ``told`` has the ids of the devices whose push services took the message. ``at`` is a Unix time in seconds.
@@ -71,7 +71,7 @@ class ToldQuestion:
     at: float
     told: tuple[str, ...] = ()
     tokens: tuple[AnswerToken, ...] = ()
-    outcome: QuestionOutcome | None = None
+    outcome: AnswerRecord | None = None
 
     @property
     def key(self) -> str:
@@ -95,25 +95,25 @@ def new_token() -> str:
 
 
 @record
-class ToldTable:
+class SentTable:
     """All questions that devices were told of, by their keys, the oldest first."""
 
-    questions: Mapping[str, ToldQuestion] = field(default_factory=dict[str, ToldQuestion])
+    questions: Mapping[str, SentQuestion] = field(default_factory=dict[str, SentQuestion])
 
     @classmethod
-    def decode(cls, data: bytes) -> "ToldTable":
+    def decode(cls, data: bytes) -> "SentTable":
         """Return the table in the bytes of its file.
 
         Raises:
-            ToldQuestionsError: they are not a table of this version.
+            SentQuestionsError: they are not a table of this version.
         """
         try:
             value: Any = json_text.decode(data)
             if value["version"] != _VERSION:
-                raise ToldQuestionsError(f"expected version {_VERSION}, found {value['version']!r:.100}")
-            questions = [from_json(ToldQuestion, item) for item in value["questions"]]
+                raise SentQuestionsError(f"expected version {_VERSION}, found {value['version']!r:.100}")
+            questions = [from_json(SentQuestion, item) for item in value["questions"]]
         except (JsonError, ValueError, KeyError, TypeError, DecodeError) as error:
-            raise ToldQuestionsError(f"expected a table of questions: {error!s:.1000}") from error
+            raise SentQuestionsError(f"expected a table of questions: {error!s:.1000}") from error
         return cls({question.key: question for question in questions})
 
     def encode(self) -> bytes:
@@ -121,32 +121,32 @@ class ToldTable:
         questions = [to_json(question) for question in self.questions.values()]
         return json.dumps({"version": _VERSION, "questions": questions}).encode() + b"\n"
 
-    def with_question(self, question: ToldQuestion, now: float) -> "ToldTable":
+    def with_question(self, question: SentQuestion, now: float) -> "SentTable":
         """Return the table with a question in place of an earlier one with its key, and without those that are old."""
         others = [each for each in self.questions.values() if each.key != question.key and not _is_old(each, now)]
-        return ToldTable({each.key: each for each in [*others[-(MAXIMUM_TOLD - 1) :], question]})
+        return SentTable({each.key: each for each in [*others[-(MAXIMUM_TOLD - 1) :], question]})
 
-    def changed(self, key: str, shown: str, change: Callable[[ToldQuestion], ToldQuestion]) -> "ToldTable":
+    def changed(self, key: str, shown: str, change: Callable[[SentQuestion], SentQuestion]) -> "SentTable":
         """Return the table with a question changed; the same table if it does not have the question any more."""
         known = self.find_question(key, shown)
-        return self if known is None else ToldTable({**self.questions, key: change(known)})
+        return self if known is None else SentTable({**self.questions, key: change(known)})
 
-    def find_question(self, key: str, shown: str) -> ToldQuestion | None:
+    def find_question(self, key: str, shown: str) -> SentQuestion | None:
         """Return a question as it was shown; None if no device was told of it so."""
         known = self.questions.get(key)
         return known if known is not None and known.shown == shown else None
 
-    def with_told(self, key: str, shown: str, device: str) -> "ToldTable":
+    def with_told(self, key: str, shown: str, device: str) -> "SentTable":
         """Return the table with a device that was told of a question."""
         return self.changed(key, shown, lambda known: replace(known, told=tuple(dict.fromkeys((*known.told, device)))))
 
-    def with_outcome(self, key: str, shown: str, outcome: QuestionOutcome) -> "ToldTable":
+    def with_outcome(self, key: str, shown: str, outcome: AnswerRecord) -> "SentTable":
         """Return the table with the end of a question; the first one stays."""
         return self.changed(
             key, shown, lambda known: known if known.outcome is not None else replace(known, outcome=outcome)
         )
 
-    def find(self, token: str) -> tuple[ToldQuestion, AnswerToken] | None:
+    def find(self, token: str) -> tuple[SentQuestion, AnswerToken] | None:
         """Return a token with its question; None for an unknown one."""
         digest = token_digest(token)
         for question in self.questions.values():
@@ -155,12 +155,12 @@ class ToldTable:
                     return question, known
         return None
 
-    def of_task(self, task_id: str, call_ids: Iterable[str]) -> ToldQuestion | None:
+    def of_task(self, task_id: str, call_ids: Iterable[str]) -> SentQuestion | None:
         """Return the question of a task about one of these calls, the newest; None if no device was told of one."""
         keys = [question_key(task_id, call_id) for call_id in call_ids]
         found = [question for key in keys if (question := self.questions.get(key)) is not None]
         return max(found, key=lambda question: question.at, default=None)
 
 
-def _is_old(question: ToldQuestion, now: float) -> bool:
+def _is_old(question: SentQuestion, now: float) -> bool:
     return question.outcome is not None and now - question.outcome.at > KEPT_SECONDS
