@@ -25,7 +25,8 @@ def own_fields(message: str, value: dict[str, Any]) -> Iterator[tuple[str, str]]
         if field.number > 100:
             yield message, name
         elif field.kind in PROTO.messages:
-            for one in item if isinstance(item, list) else [item]:
+            items: list[dict[str, Any]] = item if isinstance(item, list) else [item]
+            for one in items:
                 yield from own_fields(field.kind, one)
 
 
