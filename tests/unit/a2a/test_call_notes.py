@@ -1,7 +1,7 @@
 """Members of a call that the extension's document does not name: only clients that ask for notes receive them."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 from hypothesis import given
 
@@ -25,8 +25,7 @@ def own_fields(message: str, value: dict[str, Any]) -> Iterator[tuple[str, str]]
         if field.number > 100:
             yield message, name
         elif field.kind in PROTO.messages:
-            items: list[dict[str, Any]] = item if isinstance(item, list) else [item]
-            for one in items:
+            for one in cast("list[dict[str, Any]]", item if isinstance(item, list) else [item]):
                 yield from own_fields(field.kind, one)
 
 
