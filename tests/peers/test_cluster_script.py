@@ -22,7 +22,11 @@ pytestmark = [pytest.mark.anyio, pytest.mark.timeout(60)]
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "cluster.py"
 WORDS = [f"word{number}" for number in range(12)]
-STEPS = "".join(f"          - text: '{word} '\n          - delay: 0.05\n" for word in WORDS)
+PAUSES = [2 if word == "word5" else 0.05 for word in WORDS]
+"""Seconds after each word; the long one is the time to kill a server that is still working."""
+STEPS = "".join(
+    f"          - text: '{word} '\n          - delay: {pause}\n" for word, pause in zip(WORDS, PAUSES, strict=True)
+)
 MODEL = f"name: practice\nscenarios:\n  - prompt: long\n    replies:\n      - steps:\n{STEPS}"
 
 

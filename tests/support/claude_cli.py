@@ -67,8 +67,10 @@ def locks(environment: Mapping[str, str] = os.environ) -> tuple[Lock, ...]:
         try:
             value = json.loads(path.read_text(encoding="utf-8"))
             os.kill(value["pid"], 0)
+        except FileNotFoundError:  # its IDE ended meanwhile
+            continue
         except (ValueError, KeyError, TypeError, ProcessLookupError):
-            path.unlink()
+            path.unlink(missing_ok=True)
             continue
         assert value["transport"] == "ws"
         found.append(Lock(int(path.stem), tuple(value["workspaceFolders"]), value.get("authToken"), value["ideName"]))
