@@ -1,9 +1,9 @@
 // A2A 1.0 over HTTP: lists, prompts, answers, and streams that go on where they broke off.
 
-import { ENDED, EXTENSION, eventsOf, rowOf, type TaskEvent, type TaskRow } from "./protocol.ts";
-import { readFrames } from "./event-stream.ts";
-import { shownCost } from "./money.ts";
-import { ApiError, api, answererName, token } from "./session.ts";
+import { ENDED, EXTENSION, eventsOf, rowOf, type TaskEvent, type TaskRow } from "./server/protocol.ts";
+import { readFrames } from "./server/event-stream.ts";
+import { shownCost } from "./task/money.ts";
+import { ApiError, api, answererName, token } from "./server/session.ts";
 import { SERVER } from "./place.ts";
 
 const RETRY_MS = [500, 1000, 2000, 4000, 8000, 15000];

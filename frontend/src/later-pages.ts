@@ -1,7 +1,7 @@
 // The pages beside the inbox, and the cards that ask: each is a chunk of its own, which comes when it is shown.
 
 const PAGES: Readonly<Record<string, () => Promise<unknown>>> = {
-  cards: () => import("./parts/cards.ts"),
+  cards: () => import("./parts/cards/cards.ts"),
   devices: () => import("./pages/devices-page.ts"),
   diff: () => import("./pages/diff-page.ts"),
   files: () => import("./pages/files-page.ts"),

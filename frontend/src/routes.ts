@@ -1,7 +1,7 @@
 // The addresses of the page: which of its pages one shows, and its title. Pure.
 
-import { visibleLine } from "./safe.ts";
-import { type SessionAddress, decoded, sessionOf } from "./sessions.ts";
+import { visibleLine } from "./text/safe.ts";
+import { type SessionAddress, decoded, sessionOf } from "./server/sessions.ts";
 import { t } from "./words.ts";
 
 const NAMED = ["new", "history", "devices", "tools", "settings", "files"] as const;

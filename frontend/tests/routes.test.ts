@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { routeOf, titleOf } from "../src/routes.ts";
-import { decoded } from "../src/sessions.ts";
+import { decoded } from "../src/server/sessions.ts";
 
 describe("the page at an address", () => {
   it.each([

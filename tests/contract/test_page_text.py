@@ -8,7 +8,7 @@ from isthmus.text.visible import visible, visible_prose
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = """
-import { exact, visible } from "./frontend/src/safe.ts";
+import { exact, visible } from "./frontend/src/text/safe.ts";
 const changed = (show, around) => {
   const found = [];
   for (let code = 0; code < 0x110000; code++) {

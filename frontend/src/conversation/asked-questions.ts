@@ -1,7 +1,7 @@
 // The questions of a session at their calls: those that wait, and those that ended elsewhere while the user was at them. Pure.
 
 import { merged } from "../forms/form.ts";
-import type { ToolCall } from "../protocol.ts";
+import type { ToolCall } from "../server/protocol.ts";
 
 /** Calls of one turn that are asked together, and wait. */
 export interface OpenQuestion {

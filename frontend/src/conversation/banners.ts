@@ -2,9 +2,9 @@
 
 import { LANGUAGE } from "../language.ts";
 import { html, nothing } from "lit";
-import { icon } from "../icons.ts";
-import { visibleLine } from "../safe.ts";
-import type { SessionStream } from "../session-stream.ts";
+import { icon } from "../frame/icons.ts";
+import { visibleLine } from "../text/safe.ts";
+import type { SessionStream } from "./session-stream.ts";
 import { t } from "../words.ts";
 
 /** Return what is to be said of the connection of a session at `now`, in ms. */

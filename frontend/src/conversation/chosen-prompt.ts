@@ -1,9 +1,9 @@
 // The message of the user that keys mean: the one with the focus, otherwise the last one.
 
-import type { ItemList } from "../parts/item-list.ts";
-import type { Rows } from "../parts/task-rows.ts";
-import { isCommand } from "../sending.ts";
-import type { Item } from "../task-fold.ts";
+import type { ItemList } from "../parts/rows/item-list.ts";
+import type { Rows } from "../parts/rows/task-rows.ts";
+import { isCommand } from "./sending.ts";
+import type { Item } from "../task/task-fold.ts";
 
 export class ChosenPrompt {
   /** Key of the item that gets the focus once it is drawn. */

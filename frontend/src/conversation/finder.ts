@@ -1,10 +1,10 @@
 // The search within a session in view: what is sought, what was found, and which place of it is shown.
 
 import { html, nothing } from "lit";
-import { findItems, nextFound } from "../session-find.ts";
-import type { SessionStream } from "../session-stream.ts";
-import type { Item } from "../task-fold.ts";
-import "../parts/find-bar.ts";
+import { findItems, nextFound } from "./session-find.ts";
+import type { SessionStream } from "./session-stream.ts";
+import type { Item } from "../task/task-fold.ts";
+import "../parts/rows/find-bar.ts";
 
 export interface FinderPage {
   requestUpdate(): void;

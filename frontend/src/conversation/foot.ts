@@ -2,11 +2,11 @@
 
 import { html, nothing } from "lit";
 import type { SessionStatus } from "../client.ts";
-import type { Written } from "../parts/prompt-box.ts";
-import "../parts/prompt-box.ts";
-import "../parts/queued-messages.ts";
-import { ENDED } from "../protocol.ts";
-import type { Change } from "../sessions.ts";
+import type { Written } from "../parts/prompt/prompt-box.ts";
+import "../parts/prompt/prompt-box.ts";
+import "../parts/prompt/queued-messages.ts";
+import { ENDED } from "../server/protocol.ts";
+import type { Change } from "../server/sessions.ts";
 import { t } from "../words.ts";
 import type { SessionInView } from "./in-view.ts";
 

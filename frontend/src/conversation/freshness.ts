@@ -1,6 +1,6 @@
 // Whether the turns of the session in view are those that the server has: they are asked for again when something changed.
 
-import type { WholeSession } from "../sessions.ts";
+import type { WholeSession } from "../server/sessions.ts";
 import type { SessionInView } from "./in-view.ts";
 
 export class Freshness {

@@ -1,13 +1,13 @@
 // The line above a conversation: its state and title, where it works, and what is done with it as a whole.
 
 import { html, nothing } from "lit";
-import { icon, moon, stateMark } from "../icons.ts";
-import { badge } from "../parts/asker.ts";
-import "../parts/session-title.ts";
+import { icon, moon, stateMark } from "../frame/icons.ts";
+import { badge } from "../parts/cards/asker.ts";
+import "../parts/rows/session-title.ts";
 import { PAGE } from "../place.ts";
-import { ENDED, type TaskState } from "../protocol.ts";
-import { visible } from "../safe.ts";
-import type { Change, WholeSession } from "../sessions.ts";
+import { ENDED, type TaskState } from "../server/protocol.ts";
+import { visible } from "../text/safe.ts";
+import type { Change, WholeSession } from "../server/sessions.ts";
 import { t } from "../words.ts";
 
 export interface HeadFacts {

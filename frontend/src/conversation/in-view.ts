@@ -1,9 +1,9 @@
 // The session in view: what the parts of its page know of it, and of each other.
 
-import type { TaskState } from "../protocol.ts";
-import type { SessionStream } from "../session-stream.ts";
-import type { SessionList } from "../sessions.ts";
-import type { TaskStore } from "../store.ts";
+import type { TaskState } from "../server/protocol.ts";
+import type { SessionStream } from "./session-stream.ts";
+import type { SessionList } from "../server/sessions.ts";
+import type { TaskStore } from "../server/store.ts";
 import type { Action } from "./action.ts";
 
 export interface SessionInView {

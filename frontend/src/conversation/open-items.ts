@@ -1,7 +1,7 @@
 // The items of a conversation that are open, and fetching what is not kept of one that is opened.
 
-import type { SessionStream } from "../session-stream.ts";
-import type { CallItem } from "../task-fold.ts";
+import type { SessionStream } from "./session-stream.ts";
+import type { CallItem } from "../task/task-fold.ts";
 
 export class OpenItems {
   keys: ReadonlySet<string> = new Set<string>();

@@ -1,15 +1,15 @@
 // The questions of the session in view: each stands in the conversation at its call, and one of them takes the keys.
 
 import { html, nothing } from "lit";
-import { icon, stateMark } from "../icons.ts";
-import { askedCard, askedLink } from "../parts/asked-card.ts";
+import { icon, stateMark } from "../frame/icons.ts";
+import { askedCard, askedLink } from "../parts/cards/asked-card.ts";
 import type { PageElement } from "../parts/base.ts";
-import type { FormCard } from "../parts/form-card.ts";
-import type { ItemList } from "../parts/item-list.ts";
-import type { QuestionCard } from "../parts/question-card.ts";
+import type { FormCard } from "../parts/cards/form-card.ts";
+import type { ItemList } from "../parts/rows/item-list.ts";
+import type { QuestionCard } from "../parts/cards/question-card.ts";
 import { PAGE } from "../place.ts";
 import { questionPath } from "../routes.ts";
-import type { CallItem, Item } from "../task-fold.ts";
+import type { CallItem, Item } from "../task/task-fold.ts";
 import { COMMA, age, t } from "../words.ts";
 import { AskedQuestions, type Place, type ShownQuestion, beyondView, keyedOf, nextAfter } from "./asked-questions.ts";
 import type { SessionInView } from "./in-view.ts";

@@ -2,12 +2,12 @@
 
 import { html, nothing } from "lit";
 import { sessionStatus } from "../client.ts";
-import { factsOf, shownPath } from "../question.ts";
-import { branch, rewind } from "../rewind.ts";
-import type { CallItem, PromptItem } from "../task-fold.ts";
+import { factsOf, shownPath } from "../questions/question.ts";
+import { branch, rewind } from "./rewind.ts";
+import type { CallItem, PromptItem } from "../task/task-fold.ts";
 import { PAGE } from "../place.ts";
 import { go } from "../parts/base.ts";
-import "../parts/rewind-ask.ts";
+import "../parts/rows/rewind-ask.ts";
 import type { SessionInView } from "./in-view.ts";
 
 export class Rewinds {

@@ -1,9 +1,9 @@
 // Messages of the user for the session in view: sent as its next turn, or kept on the server until the present one ends.
 
 import { newId } from "../client.ts";
-import type { Written } from "../parts/prompt-box.ts";
-import { ENDED } from "../protocol.ts";
-import { sendWritten } from "../sending.ts";
+import type { Written } from "../parts/prompt/prompt-box.ts";
+import { ENDED } from "../server/protocol.ts";
+import { sendWritten } from "./sending.ts";
 import { t } from "../words.ts";
 import type { SessionInView } from "./in-view.ts";
 

@@ -1,6 +1,6 @@
 // A line of code in parts that differ in their colour, or in whether they are marked. Pure.
 
-import { exact, exactParts } from "../safe.ts";
+import { exact, exactParts } from "../text/safe.ts";
 
 export interface Span {
   from: number;

@@ -1,7 +1,7 @@
 // Comments that wait for an answer, kept in this browser: they are there again after the page was loaded anew.
 
-import { COMMENTS as KEY } from "../session.ts";
-import { type LineComment, newComment, saidComments } from "./line-comments.ts";
+import { COMMENTS as KEY } from "../server/session.ts";
+import { type LineComment, newComment, saidComments } from "./editor/line-comments.ts";
 
 /** Comments of at most so many questions are kept, and for so long, in ms. */
 const MAXIMUM = 50;

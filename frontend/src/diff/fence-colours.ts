@@ -1,6 +1,6 @@
 // The colours of blocks of code in texts, as highlights of the browser: nothing of the document changes for them.
 
-import { CODE_TAGS } from "./code-tags.ts";
+import { CODE_TAGS } from "./editor/code-tags.ts";
 
 /** Time in ms for which a text that grows must rest before its colours are found. */
 const REST_MS = 150;
@@ -47,7 +47,7 @@ export class FenceColours {
   }
 
   async #paint(code: HTMLElement, text: string): Promise<void> {
-    const { fenceColours } = await import("./code-colours.ts");
+    const { fenceColours } = await import("./editor/code-colours.ts");
     const lines = await fenceColours(text, code.closest("figure")?.dataset.language ?? "");
     const node = [...code.childNodes].find((child) => child instanceof Text && child.data === text);
     if (!code.isConnected || !node) return;

@@ -1,7 +1,7 @@
 // A change or a text of any size in parts that are drawn when they come near the screen. It knows what was on the screen.
 
 import type { Row, RowHunk } from "./long-rows.ts";
-import { exactParts } from "../safe.ts";
+import { exactParts } from "../text/safe.ts";
 import { SeenParts } from "./seen-parts.ts";
 import { scrollerOf, watchScreen, windowOf } from "./on-screen.ts";
 

@@ -1,6 +1,6 @@
 // What is odd in a change, so that it is said above it: another host than before, a new script, a character that hides. Pure.
 
-import { MARKED } from "../safe.ts";
+import { MARKED } from "../text/safe.ts";
 import { type LineHunk, splitLines } from "./line-diff.ts";
 
 export type Odd =

@@ -1,6 +1,6 @@
 // What the card of a form says of it, in words of the page.
 
-import { exact } from "../safe.ts";
+import { exact } from "../text/safe.ts";
 import type { Field, Form } from "./form.ts";
 import { titleOf } from "./form-facts.ts";
 import { t } from "../words.ts";

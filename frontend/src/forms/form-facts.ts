@@ -1,7 +1,7 @@
 // What the list and the card say of a form, in words of the page; the asker's own words are shown as they are.
 
-import { exactLine, visibleLine } from "../safe.ts";
-import type { TaskRow } from "../protocol.ts";
+import { exactLine, visibleLine } from "../text/safe.ts";
+import type { TaskRow } from "../server/protocol.ts";
 import { COMMA, type Word, t } from "../words.ts";
 import type { Field, Form } from "./form.ts";
 

@@ -1,7 +1,7 @@
 // A question with fields, read from the structure of its calls: an agent's questions, a server's form, or a page to open.
 // Never from the document of the call, which is for clients that show files alone.
 
-import type { ConfirmationOption, ToolCall } from "../protocol.ts";
+import type { ConfirmationOption, ToolCall } from "../server/protocol.ts";
 
 export type FieldKind = "text" | "number" | "integer" | "boolean" | "choice" | "choices";
 export type Format = "" | "email" | "uri" | "date" | "date-time";

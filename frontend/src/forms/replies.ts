@@ -1,8 +1,8 @@
 // The answers of a form, and what is sent for each of its calls. Pure.
 
 import type { Reply } from "../client.ts";
-import { isOnce, isRefusal } from "../options.ts";
-import type { ConfirmationOption, ToolCall } from "../protocol.ts";
+import { isOnce, isRefusal } from "../questions/options.ts";
+import type { ConfirmationOption, ToolCall } from "../server/protocol.ts";
 import { type Answer, type Answers, type Field, type Form, optionOf } from "./form.ts";
 
 /** Return the answer of a field: what was chosen or typed, otherwise what the asker proposes. */

@@ -1,8 +1,8 @@
 // Whether this browser is let in: by its token, or by a code that pairs it.
 
-import { isOlderThan, reloadFor } from "../installation.ts";
-import { problemOf } from "../sending.ts";
-import { ApiError, type Session, api, forget, knowDevice, pair, takeCode, token } from "../session.ts";
+import { isOlderThan, reloadFor } from "./installation.ts";
+import { problemOf } from "../conversation/sending.ts";
+import { ApiError, type Session, api, forget, knowDevice, pair, takeCode, token } from "../server/session.ts";
 import { t } from "../words.ts";
 
 /** A server that is not reached is asked again after this time. */

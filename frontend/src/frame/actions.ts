@@ -1,9 +1,9 @@
 // What the palette offers: pages, sessions, and what the keys of the page shown would do. Pure.
 
-import type { Icon } from "../icons.ts";
+import type { Icon } from "./icons.ts";
 import { PAGE } from "../place.ts";
-import { visibleLine } from "../safe.ts";
-import { type SessionFacts, sessionPath } from "../sessions.ts";
+import { visibleLine } from "../text/safe.ts";
+import { type SessionFacts, sessionPath } from "../server/sessions.ts";
 import { t } from "../words.ts";
 import { type Has, type KeyPlace, keysWith, shownKeys } from "./key-table.ts";
 

@@ -1,7 +1,7 @@
 // What a browser sees that is not let in yet: the field for a code.
 
 import { html, nothing } from "lit";
-import { MARK } from "../icons.ts";
+import { MARK } from "./icons.ts";
 import { t } from "../words.ts";
 import type { Access } from "./access.ts";
 import { codeText } from "../parts/code-text.ts";

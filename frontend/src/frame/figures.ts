@@ -1,7 +1,7 @@
 // The figures of what is shown, which a page tells the status line: its folder, model, tokens and price.
 
-import { shownCost } from "../money.ts";
-import { api } from "../session.ts";
+import { shownCost } from "../task/money.ts";
+import { api } from "../server/session.ts";
 
 export interface Figures {
   folder: string;

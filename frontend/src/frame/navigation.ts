@@ -1,11 +1,11 @@
 // The navigation beside the page: its places, the newest sessions, and how many questions wait.
 
 import { html, nothing } from "lit";
-import { type Icon, MARK, icon, stateMark } from "../icons.ts";
+import { type Icon, MARK, icon, stateMark } from "./icons.ts";
 import { PAGE } from "../place.ts";
-import { visibleLine } from "../safe.ts";
-import type { Session } from "../session.ts";
-import { type SessionFacts, type SessionState, sessionPath, taskStateOf } from "../sessions.ts";
+import { visibleLine } from "../text/safe.ts";
+import type { Session } from "../server/session.ts";
+import { type SessionFacts, type SessionState, sessionPath, taskStateOf } from "../server/sessions.ts";
 import { t } from "../words.ts";
 import { f } from "./words.ts";
 

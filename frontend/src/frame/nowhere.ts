@@ -1,7 +1,7 @@
 // What a page shows at an address that leads nowhere: what is not there, why that may be, and a way on.
 
 import { html } from "lit";
-import { MARK } from "../icons.ts";
+import { MARK } from "./icons.ts";
 
 /** Draw the page; `way` is where to go instead, with its words. */
 export function nowhere(title: string, why: string, way: { path: string; words: string }) {

@@ -2,9 +2,9 @@
 
 import { html, nothing, svg } from "lit";
 import type { SessionStatus } from "../client.ts";
-import { shownCost } from "../money.ts";
-import type { Usage } from "../protocol.ts";
-import { visibleLine } from "../safe.ts";
+import { shownCost } from "../task/money.ts";
+import type { Usage } from "../server/protocol.ts";
+import { visibleLine } from "../text/safe.ts";
 import { numeral } from "../language.ts";
 import { t } from "../words.ts";
 import { f } from "./words.ts";

@@ -1,11 +1,11 @@
 // The page that an address means, with what it is given.
 
 import { html } from "lit";
-import type { ReviewStore } from "../reviews.ts";
+import type { ReviewStore } from "../server/reviews.ts";
 import type { Route } from "../routes.ts";
-import type { Session } from "../session.ts";
-import type { SessionList } from "../sessions.ts";
-import type { TaskStore } from "../store.ts";
+import type { Session } from "../server/session.ts";
+import type { SessionList } from "../server/sessions.ts";
+import type { TaskStore } from "../server/store.ts";
 import { PAGE } from "../place.ts";
 import { t } from "../words.ts";
 import { nowhere } from "./nowhere.ts";

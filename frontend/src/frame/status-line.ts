@@ -1,7 +1,7 @@
 // The line at the foot of the page: the connection and the keys of what is shown; its folder, model, tokens and price.
 
 import { html, nothing } from "lit";
-import { visibleLine } from "../safe.ts";
+import { visibleLine } from "../text/safe.ts";
 import { numeral } from "../language.ts";
 import { t } from "../words.ts";
 import type { Figures, Today } from "./figures.ts";

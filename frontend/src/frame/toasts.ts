@@ -1,9 +1,9 @@
 // Short messages at the bottom left: what happened elsewhere, and is kept on another page.
 
 import { html, nothing } from "lit";
-import { stateMark } from "../icons.ts";
-import { visibleLine } from "../safe.ts";
-import { type SessionFacts, type SessionState, sessionPath, taskStateOf } from "../sessions.ts";
+import { stateMark } from "./icons.ts";
+import { visibleLine } from "../text/safe.ts";
+import { type SessionFacts, type SessionState, sessionPath, taskStateOf } from "../server/sessions.ts";
 import { f } from "./words.ts";
 
 /** Time in ms for which a message is shown, unless the pointer is above it. */

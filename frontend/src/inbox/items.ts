@@ -2,8 +2,8 @@
 
 import type { Answered } from "../client.ts";
 import { merged } from "../forms/form.ts";
-import type { Waiting } from "../reviews.ts";
-import type { Question } from "../store.ts";
+import type { Waiting } from "../server/reviews.ts";
+import type { Question } from "../server/store.ts";
 
 /** Something that waits or waited: a question of a task, or a review or question of a companion. */
 export interface Item {

@@ -1,10 +1,10 @@
 // The head of the list of questions: how many wait, which are listed, and the search in them.
 
 import { html, nothing } from "lit";
-import { icon } from "../icons.ts";
-import { isComposing } from "../keys.ts";
+import { icon } from "../frame/icons.ts";
+import { isComposing } from "../frame/keys.ts";
 import { type QuestionWord, ask } from "../questions/words.ts";
-import { visibleLine } from "../safe.ts";
+import { visibleLine } from "../text/safe.ts";
 import { t } from "../words.ts";
 import type { Filter, Kind } from "./filter.ts";
 

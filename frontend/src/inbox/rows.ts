@@ -1,15 +1,15 @@
 // The rows of the inbox: who asks and where, what, and what it comes to; of answered ones how they ended.
 
 import { html, nothing } from "lit";
-import { aboutLines, fromLine, nameLine } from "../parts/asker.ts";
-import { outcomeText } from "../parts/outcome.ts";
-import { shownPath } from "../question.ts";
+import { aboutLines, fromLine, nameLine } from "../parts/cards/asker.ts";
+import { outcomeText } from "../parts/cards/outcome.ts";
+import { shownPath } from "../questions/question.ts";
 import { wordsOf } from "../questions/option-words.ts";
 import { ask } from "../questions/words.ts";
-import { type Outcome, folderOf } from "../reviews.ts";
-import { visible, visibleLine } from "../safe.ts";
-import type { SessionList } from "../sessions.ts";
-import type { Question } from "../store.ts";
+import { type Outcome, folderOf } from "../server/reviews.ts";
+import { visible, visibleLine } from "../text/safe.ts";
+import type { SessionList } from "../server/sessions.ts";
+import type { Question } from "../server/store.ts";
 import { age, clock, t } from "../words.ts";
 import type { Item } from "./items.ts";
 

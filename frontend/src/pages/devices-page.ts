@@ -1,9 +1,9 @@
 import { html, nothing } from "lit";
 import { customElement, property, state } from "lit/decorators.js";
-import { icon } from "../icons.ts";
-import { canInstall, install, isInstalled, isSecure } from "../installation.ts";
-import { visibleLine } from "../safe.ts";
-import { ApiError, api } from "../session.ts";
+import { icon } from "../frame/icons.ts";
+import { canInstall, install, isInstalled, isSecure } from "../frame/installation.ts";
+import { visibleLine } from "../text/safe.ts";
+import { ApiError, api } from "../server/session.ts";
 import { LANGUAGE } from "../language.ts";
 import { t } from "../words.ts";
 import { PageElement } from "../parts/base.ts";

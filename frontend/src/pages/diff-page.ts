@@ -1,19 +1,19 @@
 import { html, nothing } from "lit";
 import { customElement, property, state } from "lit/decorators.js";
 import { getTask, runCommand, tasksOf } from "../client.ts";
-import { icon } from "../icons.ts";
-import { ENDED, type TaskEvent, type TaskRow } from "../protocol.ts";
-import { ended } from "../rewind.ts";
-import { visible, visibleLine } from "../safe.ts";
-import { problemOf } from "../sending.ts";
-import { type FilePart, type SessionDiff, filesOf } from "../diff/unified-diff.ts";
+import { icon } from "../frame/icons.ts";
+import { ENDED, type TaskEvent, type TaskRow } from "../server/protocol.ts";
+import { ended } from "../conversation/rewind.ts";
+import { visible, visibleLine } from "../text/safe.ts";
+import { problemOf } from "../conversation/sending.ts";
+import { type FilePart, type SessionDiff, filesOf } from "../diff/editor/unified-diff.ts";
 import { LANGUAGE } from "../language.ts";
 import { t } from "../words.ts";
 import { PageElement, go } from "../parts/base.ts";
-import type { DiffElement } from "../parts/diff-view.ts";
-import { shownCounts } from "../parts/counts.ts";
-import "../parts/diff-view.ts";
-import { isForPage } from "../keys.ts";
+import type { DiffElement } from "../parts/files/diff-view.ts";
+import { shownCounts } from "../parts/files/counts.ts";
+import "../parts/files/diff-view.ts";
+import { isForPage } from "../frame/keys.ts";
 import { PAGE } from "../place.ts";
 
 /** Files that are open at first; each open one is an editor. */

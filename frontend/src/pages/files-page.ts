@@ -1,17 +1,25 @@
 import { html, nothing } from "lit";
 import { customElement, property, state } from "lit/decorators.js";
-import { type Selection, type ShownFile, leaveFile, linesOf, mentionFile, selectInFile, viewFile } from "../files.ts";
-import { FileSearch } from "../file-search.ts";
-import { icon } from "../icons.ts";
-import type { Companion, OpenFile, ReviewStore } from "../reviews.ts";
-import { visible, visibleLine } from "../safe.ts";
-import { ApiError } from "../session.ts";
+import {
+  type Selection,
+  type ShownFile,
+  leaveFile,
+  linesOf,
+  mentionFile,
+  selectInFile,
+  viewFile,
+} from "../server/files.ts";
+import { FileSearch } from "../server/file-search.ts";
+import { icon } from "../frame/icons.ts";
+import type { Companion, OpenFile, ReviewStore } from "../server/reviews.ts";
+import { visible, visibleLine } from "../text/safe.ts";
+import { ApiError } from "../server/session.ts";
 import { t } from "../words.ts";
 import { PageElement } from "../parts/base.ts";
-import type { FileElement } from "../parts/file-viewer.ts";
-import "../parts/file-viewer.ts";
+import type { FileElement } from "../parts/files/file-viewer.ts";
+import "../parts/files/file-viewer.ts";
 import "../styles/files.css";
-import { isComposing, isForPage } from "../keys.ts";
+import { isComposing, isForPage } from "../frame/keys.ts";
 import { codeText } from "../parts/code-text.ts";
 
 /** Time in ms for which a selection rests before it is sent. */

@@ -1,14 +1,20 @@
 import { html, nothing } from "lit";
 import { customElement, property, state } from "lit/decorators.js";
-import { icon, stateMark } from "../icons.ts";
-import { visible, visibleLine } from "../safe.ts";
-import { problemOf } from "../sending.ts";
-import { SessionSearch } from "../session-search.ts";
-import { type SessionFacts, type SessionList, type SessionState, sessionPath, taskStateOf } from "../sessions.ts";
-import type { TaskStore } from "../store.ts";
+import { icon, stateMark } from "../frame/icons.ts";
+import { visible, visibleLine } from "../text/safe.ts";
+import { problemOf } from "../conversation/sending.ts";
+import { SessionSearch } from "../server/session-search.ts";
+import {
+  type SessionFacts,
+  type SessionList,
+  type SessionState,
+  sessionPath,
+  taskStateOf,
+} from "../server/sessions.ts";
+import type { TaskStore } from "../server/store.ts";
 import { age, t } from "../words.ts";
 import { PageElement } from "../parts/base.ts";
-import { isComposing, isForPage } from "../keys.ts";
+import { isComposing, isForPage } from "../frame/keys.ts";
 import { PAGE } from "../place.ts";
 
 /** Typing is not searched for before this pause. */

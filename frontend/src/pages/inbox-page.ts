@@ -1,30 +1,30 @@
 import { html, nothing } from "lit";
 import { customElement, property, state } from "lit/decorators.js";
 import { answererOf } from "../client.ts";
-import { MARK, icon } from "../icons.ts";
+import { MARK, icon } from "../frame/icons.ts";
 import { choicesOf, isListed } from "../inbox/filter.ts";
 import { type Item, InboxItems } from "../inbox/items.ts";
 import { listHead } from "../inbox/list-head.ts";
 import { itemRow, loadingRows } from "../inbox/rows.ts";
-import { fileName, isForm, shownPath } from "../question.ts";
+import { fileName, isForm, shownPath } from "../questions/question.ts";
 import { ask } from "../questions/words.ts";
-import { visible, visibleLine } from "../safe.ts";
-import { type SessionList, sessionPath } from "../sessions.ts";
-import type { Question, TaskStore } from "../store.ts";
+import { visible, visibleLine } from "../text/safe.ts";
+import { type SessionList, sessionPath } from "../server/sessions.ts";
+import type { Question, TaskStore } from "../server/store.ts";
 import { age, clock, t } from "../words.ts";
 import "../styles/question.css";
-import { type Outcome, type ReviewStore, type Waiting, folderOf } from "../reviews.ts";
-import type { AnswerCard } from "../parts/answer-card.ts";
+import { type Outcome, type ReviewStore, type Waiting, folderOf } from "../server/reviews.ts";
+import type { AnswerCard } from "../parts/cards/answer-card.ts";
 import { PageElement, readdress } from "../parts/base.ts";
-import { askedCard } from "../parts/asked-card.ts";
-import { askerHead, sheetLines } from "../parts/asker.ts";
+import { askedCard } from "../parts/cards/asked-card.ts";
+import { askerHead, sheetLines } from "../parts/cards/asker.ts";
 import { sheetHead } from "../parts/phone-head.ts";
 import type { MenuRow } from "../parts/phone-menu.ts";
 import { inOrder, isLater, setLater } from "../phone/later.ts";
 import { PhoneWatch } from "../phone/phone.ts";
 import { phoneWord } from "../phone/words.ts";
 import { questionPath } from "../routes.ts";
-import { isForPage } from "../keys.ts";
+import { isForPage } from "../frame/keys.ts";
 import { PAGE } from "../place.ts";
 import { codeText } from "../parts/code-text.ts";
 
@@ -492,7 +492,7 @@ export class InboxPage extends PageElement {
   #openAll = (): void => {
     const group = this.#groupOf(this.#items.find(this.chosen));
     if (group.length < 2) return;
-    void import("../parts/all-files.ts").then(
+    void import("../parts/cards/all-files.ts").then(
       () => {
         this.all = group.map((item) => ({ ...item }));
         this.isOpen = true;

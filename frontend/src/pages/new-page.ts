@@ -1,16 +1,16 @@
 import { html, nothing } from "lit";
 import { customElement, property, query, state } from "lit/decorators.js";
 import { getTask } from "../client.ts";
-import { visible } from "../safe.ts";
-import { problemOf, sendWritten } from "../sending.ts";
-import type { Session } from "../session.ts";
-import { sessionPath } from "../sessions.ts";
-import { StatusReader } from "../session-status.ts";
-import type { TaskStore } from "../store.ts";
+import { visible } from "../text/safe.ts";
+import { problemOf, sendWritten } from "../conversation/sending.ts";
+import type { Session } from "../server/session.ts";
+import { sessionPath } from "../server/sessions.ts";
+import { StatusReader } from "../server/session-status.ts";
+import type { TaskStore } from "../server/store.ts";
 import { t } from "../words.ts";
 import { PageElement, go } from "../parts/base.ts";
-import type { PromptBox, Written } from "../parts/prompt-box.ts";
-import "../parts/prompt-box.ts";
+import type { PromptBox, Written } from "../parts/prompt/prompt-box.ts";
+import "../parts/prompt/prompt-box.ts";
 
 /** The beginning of a session. */
 @customElement("isthmus-new")

@@ -1,7 +1,7 @@
 import { html, nothing } from "lit";
 import { customElement, state } from "lit/decorators.js";
-import { visible, visibleLine } from "../safe.ts";
-import { ApiError, api } from "../session.ts";
+import { visible, visibleLine } from "../text/safe.ts";
+import { ApiError, api } from "../server/session.ts";
 import { t } from "../words.ts";
 import { PageElement } from "../parts/base.ts";
 

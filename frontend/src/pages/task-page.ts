@@ -15,27 +15,27 @@ import { Rewinds } from "../conversation/rewinds.ts";
 import { MessageWriter } from "../conversation/writer.ts";
 import "../styles/session.css";
 import "../styles/timeline.css";
-import { isForPage } from "../keys.ts";
+import { isForPage } from "../frame/keys.ts";
 import { PageElement, go } from "../parts/base.ts";
-import type { FindBar } from "../parts/find-bar.ts";
-import type { ItemList } from "../parts/item-list.ts";
-import "../parts/item-list.ts";
-import type { PromptBox } from "../parts/prompt-box.ts";
-import type { SessionTitle } from "../parts/session-title.ts";
-import "../parts/task-aside.ts";
-import { type Rows, rowOfItem } from "../parts/task-rows.ts";
+import type { FindBar } from "../parts/rows/find-bar.ts";
+import type { ItemList } from "../parts/rows/item-list.ts";
+import "../parts/rows/item-list.ts";
+import type { PromptBox } from "../parts/prompt/prompt-box.ts";
+import type { SessionTitle } from "../parts/rows/session-title.ts";
+import "../parts/rows/task-aside.ts";
+import { type Rows, rowOfItem } from "../parts/rows/task-rows.ts";
 import { nowhere } from "../frame/nowhere.ts";
 import { f } from "../frame/words.ts";
 import { PAGE } from "../place.ts";
-import { ENDED, type TaskState } from "../protocol.ts";
-import { isNotThere } from "../session.ts";
-import { visibleLine } from "../safe.ts";
-import { StatusReader } from "../session-status.ts";
-import { type SessionReader, SessionStream } from "../session-stream.ts";
-import { type Change, type SessionList, sessionPath, turnAt } from "../sessions.ts";
-import type { TaskStore } from "../store.ts";
-import { childOf } from "../subagents.ts";
-import type { Item } from "../task-fold.ts";
+import { ENDED, type TaskState } from "../server/protocol.ts";
+import { isNotThere } from "../server/session.ts";
+import { visibleLine } from "../text/safe.ts";
+import { StatusReader } from "../server/session-status.ts";
+import { type SessionReader, SessionStream } from "../conversation/session-stream.ts";
+import { type Change, type SessionList, sessionPath, turnAt } from "../server/sessions.ts";
+import type { TaskStore } from "../server/store.ts";
+import { childOf } from "../task/subagents.ts";
+import type { Item } from "../task/task-fold.ts";
 import { t } from "../words.ts";
 
 /** A session: the conversation of its turns in order, live, with its questions and a box for the next message. */
@@ -94,7 +94,7 @@ export class TaskPage extends PageElement implements QuestionsPage {
     addEventListener("keydown", this.#press);
     this.stream.attach();
     this.#questions.attach();
-    void import("../parts/row-extras.ts").then(
+    void import("../parts/rows/row-extras.ts").then(
       ({ colourFences }) => {
         if (this.isConnected) this.#endColours = colourFences(this);
       },

@@ -1,9 +1,9 @@
 import { type TemplateResult, html, nothing } from "lit";
 import { customElement, property, state } from "lit/decorators.js";
-import { execute } from "../commands.ts";
-import { icon } from "../icons.ts";
-import { visible, visibleLine } from "../safe.ts";
-import { ApiError, type Session, api } from "../session.ts";
+import { execute } from "../server/commands.ts";
+import { icon } from "../frame/icons.ts";
+import { visible, visibleLine } from "../text/safe.ts";
+import { ApiError, type Session, api } from "../server/session.ts";
 import { type Word, t } from "../words.ts";
 import { PageElement, go } from "../parts/base.ts";
 import { PAGE } from "../place.ts";

@@ -1,7 +1,7 @@
 import { html, nothing } from "lit";
 import { customElement, property, state } from "lit/decorators.js";
-import { copyText } from "../copying.ts";
-import { icon } from "../icons.ts";
+import { copyText } from "../text/copying.ts";
+import { icon } from "../frame/icons.ts";
 import { t } from "../words.ts";
 import { PageElement } from "./base.ts";
 

@@ -2,7 +2,7 @@ import { html } from "lit";
 import { customElement, property } from "lit/decorators.js";
 import { type Has, type KeyPlace, type KeyRow, keysWith, shownKeys } from "../frame/key-table.ts";
 import { type FrameWord, f } from "../frame/words.ts";
-import { hasLetters, sendKey, setLetters } from "../keys.ts";
+import { hasLetters, sendKey, setLetters } from "../frame/keys.ts";
 import { t } from "../words.ts";
 import { PageElement } from "./base.ts";
 

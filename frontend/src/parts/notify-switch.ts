@@ -1,8 +1,8 @@
 import { html, nothing } from "lit";
 import { customElement, state } from "lit/decorators.js";
-import { type PushState, canNotify, letAnswer, pushState, subscribe, unsubscribe } from "../notifications.ts";
-import { visibleLine } from "../safe.ts";
-import { ApiError } from "../session.ts";
+import { type PushState, canNotify, letAnswer, pushState, subscribe, unsubscribe } from "../server/notifications.ts";
+import { visibleLine } from "../text/safe.ts";
+import { ApiError } from "../server/session.ts";
 import { t } from "../words.ts";
 import { PageElement } from "./base.ts";
 

@@ -3,9 +3,9 @@ import { customElement, property, query, state } from "lit/decorators.js";
 import { type Action, found, keyActions, pageActions, sessionAction } from "../frame/actions.ts";
 import type { Has, KeyPlace } from "../frame/key-table.ts";
 import { f } from "../frame/words.ts";
-import { icon, stateMark } from "../icons.ts";
-import { isComposing, isEnter } from "../keys.ts";
-import { type SessionFacts, listSessions, taskStateOf } from "../sessions.ts";
+import { icon, stateMark } from "../frame/icons.ts";
+import { isComposing, isEnter } from "../frame/keys.ts";
+import { type SessionFacts, listSessions, taskStateOf } from "../server/sessions.ts";
 import { PageElement, go } from "./base.ts";
 
 /** Typing is not searched for on the server before this pause. */

@@ -1,7 +1,7 @@
 // The head of a question on a phone, where a question is a page of its own: back, what is asked, who asks, further actions.
 
 import { html, nothing } from "lit";
-import { icon } from "../icons.ts";
+import { icon } from "../frame/icons.ts";
 import { phoneWord } from "../phone/words.ts";
 
 export interface SheetLines {

@@ -1,6 +1,6 @@
 import { html, nothing } from "lit";
 import { customElement, property, state } from "lit/decorators.js";
-import { type Icon, icon } from "../icons.ts";
+import { type Icon, icon } from "../frame/icons.ts";
 import { phoneWord } from "../phone/words.ts";
 import { PageElement } from "./base.ts";
 

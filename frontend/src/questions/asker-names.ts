@@ -1,7 +1,7 @@
 // The name of who asks, where it is not the agent itself.
 
-import type { ToolCall } from "../protocol.ts";
-import { visibleLine } from "../safe.ts";
+import type { ToolCall } from "../server/protocol.ts";
+import { visibleLine } from "../text/safe.ts";
 
 /** Return the name of the MCP server that asks; empty if the agent does. */
 export function serverOf(call: ToolCall): string {

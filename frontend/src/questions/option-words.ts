@@ -1,7 +1,7 @@
 // The words of answers. Those of our own agent are the page's, in its language; other agents' keep their names.
 
-import type { ConfirmationOption } from "../protocol.ts";
-import { exactLine } from "../safe.ts";
+import type { ConfirmationOption } from "../server/protocol.ts";
+import { exactLine } from "../text/safe.ts";
 import { type QuestionWord, ask } from "./words.ts";
 
 export interface OptionWords {

@@ -1,7 +1,7 @@
 // What is known to make a call risky, as its question states it (docs/reference/protocol.md). Nothing is guessed here.
 
 import { html, nothing } from "lit";
-import type { ToolCall } from "../protocol.ts";
+import type { ToolCall } from "../server/protocol.ts";
 import { type QuestionWord, ask } from "./words.ts";
 
 const WORDS: Readonly<Record<string, QuestionWord>> = {

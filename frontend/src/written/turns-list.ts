@@ -1,8 +1,8 @@
 // The list beside what was written: the turns, how far each is decided, and what was undone.
 
 import { html, nothing } from "lit";
-import { icon } from "../icons.ts";
-import { shownCounts } from "../parts/counts.ts";
+import { icon } from "../frame/icons.ts";
+import { shownCounts } from "../parts/files/counts.ts";
 import { PAGE } from "../place.ts";
 import { clock, t } from "../words.ts";
 import type { Marks } from "./marks.ts";

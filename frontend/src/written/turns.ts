@@ -1,8 +1,8 @@
 // How a turn is named, counted and marked.
 
 import { html } from "lit";
-import { turnMark } from "../icons.ts";
-import { visibleLine } from "../safe.ts";
+import { turnMark } from "../frame/icons.ts";
+import { visibleLine } from "../text/safe.ts";
 import { clock, t } from "../words.ts";
 import type { Marks } from "./marks.ts";
 import type { WrittenTurn } from "./written.ts";

@@ -1,6 +1,6 @@
 // What agents wrote without a review, as a companion lists it (docs/reference/written-changes.md), and decisions about it.
 
-import { api } from "../session.ts";
+import { api } from "../server/session.ts";
 
 /** What waits at a companion, for the inbox. Times are Unix times in seconds. */
 export interface WrittenEntry {

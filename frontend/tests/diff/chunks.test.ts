@@ -2,7 +2,7 @@ import { Text } from "@codemirror/state";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { chunkAt, differenceBetween, linesOf, marksOf, oldLineOf } from "../../src/diff/chunks.ts";
-import { MARGIN, foldsOf } from "../../src/diff/folds.ts";
+import { MARGIN, foldsOf } from "../../src/diff/editor/folds.ts";
 import { anyEditorEdit } from "../support/texts.ts";
 
 const textOf = (text: string): Text => Text.of(text.split("\n"));

@@ -1,8 +1,8 @@
 // @vitest-environment happy-dom
 import { beforeEach, expect, it } from "vitest";
 import { keepComments, keptComments } from "../../src/diff/comment-drafts.ts";
-import { forget } from "../../src/session.ts";
-import { newComment } from "../../src/diff/line-comments.ts";
+import { forget } from "../../src/server/session.ts";
+import { newComment } from "../../src/diff/editor/line-comments.ts";
 
 const comment = { ...newComment({ side: "new", line: 2 }, "x = 1"), text: "Why 1?" };
 const DAY = 24 * 3600 * 1000;

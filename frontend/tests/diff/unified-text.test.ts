@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { filesOf } from "../../src/diff/unified-diff.ts";
+import { filesOf } from "../../src/diff/editor/unified-diff.ts";
 import { unifiedText } from "../../src/diff/unified-text.ts";
 
 /** Apply a unified diff of one file to its old lines, as `patch` does. */

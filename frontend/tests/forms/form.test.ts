@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { messageOf, hintOf } from "../../src/forms/card-facts.ts";
 import { formOf, groupsOf, merged } from "../../src/forms/form.ts";
 import { summaryOf, titleOf } from "../../src/forms/form-facts.ts";
-import type { ConfirmationRequest, ToolCall } from "../../src/protocol.ts";
+import type { ConfirmationRequest, ToolCall } from "../../src/server/protocol.ts";
 import { asked, CHOICE, elicited, SEVERAL, TEXT, YES_NO } from "../support/forms.ts";
 
 const form = (...calls: ToolCall[]) => {

@@ -4,7 +4,7 @@ import { faultOf, hasFormat, progressOf } from "../../src/forms/checks.ts";
 import { type Answer, type Field, formOf, type Form, NOTHING } from "../../src/forms/form.ts";
 import { toLocal, toMoment } from "../../src/forms/moments.ts";
 import { cancelOf, declineOf, repliesOf, valueOf } from "../../src/forms/replies.ts";
-import type { ToolCall } from "../../src/protocol.ts";
+import type { ToolCall } from "../../src/server/protocol.ts";
 import { asked, CHOICE, elicited, SEVERAL, TEXT, YES_NO } from "../support/forms.ts";
 
 const form = (...calls: ToolCall[]): Form => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { found, keyActions, pageActions, sessionAction } from "../../src/frame/actions.ts";
 import { KEYS, keysLine, placesOn } from "../../src/frame/key-table.ts";
-import type { SessionFacts } from "../../src/sessions.ts";
+import type { SessionFacts } from "../../src/server/sessions.ts";
 
 const ALL = { tasks: true, files: true, written: true };
 const session = { contextId: "c", title: "Late midnight ferries", workspace: "/home/ann/harbour" } as SessionFacts;

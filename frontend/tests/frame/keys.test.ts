@@ -15,9 +15,15 @@ const MODULES: readonly [readonly KeyPlace[], readonly string[]][] = [
   [["inbox"], ["pages/inbox-page"]],
   [
     ["question", "edit"],
-    ["parts/question-card", "parts/review-card", "parts/form-card", "parts/answer-card", "parts/edit-card"],
+    [
+      "parts/cards/question-card",
+      "parts/cards/review-card",
+      "parts/cards/form-card",
+      "parts/cards/answer-card",
+      "parts/cards/edit-card",
+    ],
   ],
-  [["files of one"], ["parts/all-files"]],
+  [["files of one"], ["parts/cards/all-files"]],
   [["session"], ["pages/task-page", "conversation/chosen-prompt"]],
   [["changes"], ["pages/diff-page"]],
   [["history"], ["pages/history-page"]],

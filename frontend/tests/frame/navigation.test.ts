@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { listed } from "../../src/frame/navigation.ts";
-import type { SessionFacts, SessionState } from "../../src/sessions.ts";
+import type { SessionFacts, SessionState } from "../../src/server/sessions.ts";
 
 const session = (contextId: string, state: SessionState) => ({ contextId, state }) as SessionFacts;
 

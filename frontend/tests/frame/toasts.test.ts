@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { type Toast, Toasts, endsIn } from "../../src/frame/toasts.ts";
-import type { SessionFacts, SessionState } from "../../src/sessions.ts";
+import type { SessionFacts, SessionState } from "../../src/server/sessions.ts";
 
 const session = (contextId: string, state: SessionState) =>
   ({ contextId, state, title: `Title of ${contextId}` }) as SessionFacts;

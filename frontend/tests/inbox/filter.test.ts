@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
 import { choicesOf, isListed, kindOf } from "../../src/inbox/filter.ts";
 import type { Item } from "../../src/inbox/items.ts";
-import type { ConfirmationRequest, TaskRow, ToolCall } from "../../src/protocol.ts";
-import type { Waiting } from "../../src/reviews.ts";
+import type { ConfirmationRequest, TaskRow, ToolCall } from "../../src/server/protocol.ts";
+import type { Waiting } from "../../src/server/reviews.ts";
 
 const rest = { isAnswered: false, open: new Set<string>(), answers: new Map(), endedAt: 0 };
 

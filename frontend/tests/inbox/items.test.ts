@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { InboxItems } from "../../src/inbox/items.ts";
-import type { TaskRow, ToolCall } from "../../src/protocol.ts";
-import type { Waiting } from "../../src/reviews.ts";
-import type { Question } from "../../src/store.ts";
+import type { TaskRow, ToolCall } from "../../src/server/protocol.ts";
+import type { Waiting } from "../../src/server/reviews.ts";
+import type { Question } from "../../src/server/store.ts";
 
 const question = (id: string, ...ids: string[]): Question => {
   const calls = (ids.length ? ids : ["c"]).map((tool_call_id): ToolCall => ({

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { ToolCall } from "../../src/protocol.ts";
+import type { ToolCall } from "../../src/server/protocol.ts";
 import { risksOf } from "../../src/questions/risks.ts";
 
 const asked = (risks: unknown): ToolCall => ({

@@ -1,6 +1,6 @@
 // Events and calls with what a test does not care about filled in.
 
-import type { CallStatus, TaskEvent, TaskRow, ToolCall } from "../../src/protocol.ts";
+import type { CallStatus, TaskEvent, TaskRow, ToolCall } from "../../src/server/protocol.ts";
 
 export function row(id: string, more: Partial<TaskRow> = {}): TaskRow {
   return {

@@ -1,6 +1,6 @@
 // Calls that ask, as the server sends them.
 
-import type { ToolCall } from "../../src/protocol.ts";
+import type { ToolCall } from "../../src/server/protocol.ts";
 import { call } from "./events.ts";
 
 export const CHOICE = { question: "Which zone?", type: "choice", options: [{ label: "Harbour" }, { label: "UTC" }] };

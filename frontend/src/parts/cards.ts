@@ -1,7 +1,0 @@
-// All that asks for an answer, and the diff in it: loaded behind the first drawing of the page.
-
-import "./diff-view.ts";
-import "./phone-menu.ts";
-import "./question-card.ts";
-import "./review-card.ts";
-import "./trust-card.ts";
