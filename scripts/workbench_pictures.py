@@ -1,207 +1,154 @@
-"""Draws the pictures of the workbench, from the real page and server, as PNG; part of ``make pictures``.
+"""Draws the pictures of the workbench from the real page and server, as WebP; part of ``make pictures``.
 
-The model is a script and the project is small and fixed. What depends on the moment (codes, days, ages) is fixed, too.
+The model is a script and the project is fixed. What depends on the moment (codes, days, ages, times) is fixed, too.
+Names, sizes and themes are those of the drawings of the page, where there is one.
 """
 
 import asyncio
+import base64
 import json
 import os
+import shutil
 import sys
 import tempfile
+import threading
+from collections.abc import Generator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import pictured_project as project
 from isthmus.web.links import entry_link
-from support.isthmus_program import companion_program
-from support.workbench import Workbench, chromium, chromium_beside, workbench
+from playwright.sync_api import expect
+from support.companion import BareAgent
+from support.isthmus_program import CompanionProgram, companion_program
+from support.plain_http import plain_client
+from support.waiting import eventually
+from support.workbench import Workbench, chromium, chromium_beside, until_answers_count, workbench
 from support.written_changes import User, watching_agent
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page, Route
 
 PICTURES = Path(__file__).resolve().parent.parent / "docs" / "pictures"
-PUBLIC_URL = "https://harbour.example.org/"
-CODE = "KM4RT7WX"
+ASKING = Path(__file__).resolve().parent.parent / "tests" / "support" / "asking_mcp_server.py"
+NAMES = (
+    "session-light", "reconnecting-dark", "inbox-light", "inbox-dark", "review-light", "review-dark", "after-light",
+    "form-light", "form-mcp-light", "inbox-phone", "question-phone", "question-phone-more", "question-phone-keyboard",
+    "form-phone", "form-mcp-phone", "pairing-light", "pairing-phone", "changes-light", "history-dark", "files-light",
+    "servers-light",
+)  # fmt: skip
+"""Names of all pictures; a test compares them with what documents show."""
+QUALITY = 82
+"""Quality of WebP, of 100: letters stay sharp, and a picture has less than 120 KB."""
+MAXIMUM_BYTES = 120_000
+PUBLIC_URL = "https://studio.example.org/"
+CODE = "K7TF2QMX"
 DAY = 1_790_000_000
 """Unix time of a day in September 2026."""
-SCHEMES = ("light", "dark")
-SCHEDULE = '''"""When ferries leave, and how late they are."""
-
-from dataclasses import dataclass
-from datetime import datetime, timedelta
-
-GRACE = timedelta(minutes=5)
-
-
-@dataclass(frozen=True)
-class Sailing:
-    departs: str
-    left_at: str | None = None
-
-
-def delay_of(sailing: Sailing, now: datetime) -> timedelta:
-    """How late a sailing is; zero when it is on time."""
-    due = datetime.fromisoformat(sailing.departs)
-    if sailing.left_at is None:
-        return max(now - due, timedelta(0))
-    left = datetime.fromisoformat(sailing.left_at)
-    return left - due
-
-
-def is_late(sailing: Sailing, now: datetime) -> bool:
-    """Whether the board says so."""
-    return delay_of(sailing, now) > GRACE
-'''
-CHANGED = (
-    SCHEDULE.replace(
-        "from datetime import datetime, timedelta",
-        "from datetime import datetime, timedelta\nfrom zoneinfo import ZoneInfo"
-    )
-    .replace('''    due = datetime.fromisoformat(sailing.departs)
-    if sailing.left_at is None:
-        return max(now - due, timedelta(0))
-    left = datetime.fromisoformat(sailing.left_at)
-    return left - due
-''', '''    due = _moment(sailing.departs)
-    left = now
-    if sailing.left_at is not None:
-        left = _moment(sailing.left_at)
-    return max(left - due, timedelta(0))
-
-
-def _moment(text: str) -> datetime:
-    """The moment of a text; one without an offset is the harbour's time."""
-    moment = datetime.fromisoformat(text)
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=HARBOUR)
-    return moment
-''').replace("GRACE = timedelta(minutes=5)", 'GRACE = timedelta(minutes=5)\nHARBOUR = ZoneInfo("Europe/Lisbon")')
-)  # fmt: skip
-TESTS = """from datetime import UTC, datetime
-
-from schedule import Sailing, is_late
-
-
-def test_a_sailing_without_an_offset_is_in_the_harbours_time() -> None:
-    sailing = Sailing("2026-07-01T10:00")
-    assert not is_late(sailing, datetime(2026, 7, 1, 9, 4, tzinfo=UTC))
-"""
-BOARD = """from schedule import Sailing, is_late
-
-
-def line_of(sailing: Sailing, now) -> str:
-    state = "late" if is_late(sailing, now) else "on time"
-    return f"{sailing.departs}  {state}"
-"""
-BOARD_CHANGED = (
-    BOARD.replace("import Sailing, is_late", "import Sailing, delay_of, is_late")
-    .replace('''    state = "late" if is_late(sailing, now) else "on time"
-''', '''    minutes = int(delay_of(sailing, now).total_seconds() // 60)
-    state = f"{minutes} min late" if is_late(sailing, now) else "on time"
-''')
-)  # fmt: skip
-NOTES = "# Notes\n\n- The board says how many minutes a sailing is late.\n"
-SCRIPT = {
-    "name": "demo-model",
-    "scenarios": [
-        {
-            "prompt": "say how late",
-            "replies": [
-                {"call": {"name": "write_file", "arguments": {"file_path": "board.py", "content": BOARD_CHANGED}}},
-                {"call": {"name": "write_file", "arguments": {"file_path": "NOTES.md", "content": NOTES}}},
-                {"text": "The board says how late a sailing is."},
-            ],
-        },
-        {
-            "prompt": "board",
-            "replies": [
-                {
-                    "thought": "**Where times are read**\n\nIt is an hour off in summer only: an offset is missing.",
-                    "text": "The board is an hour off in summer. I look where times are read, then I mend it.",
-                    "call": {
-                        "name": "write_todos",
-                        "arguments": {
-                            "todos": [
-                                {"description": "Find where times are read", "status": "completed"},
-                                {"description": "Read times in the harbour's zone", "status": "in_progress"},
-                                {"description": "Run the tests", "status": "pending"},
-                            ]
-                        },
-                    },
-                },
-                {"call": {"name": "read_file", "arguments": {"file_path": "schedule.py"}}},
-                {
-                    "text": "`delay_of` compares times **without an offset**:\n\n"
-                    "| sailing | due | read as |\n|---|---|---|\n"
-                    "| Almada | 10:00 | 10:00 UTC |\n| Cacilhas | 10:20 | 10:20 UTC |\n",
-                    "call": {
-                        "name": "write_file",
-                        "arguments": {"file_path": "schedule.py", "content": CHANGED},
-                    },
-                },
-            ],
-        },
-        {
-            "prompt": "tests pass",
-            "replies": [
-                {
-                    "text": "I run them.",
-                    "call": {
-                        "name": "run_shell_command",
-                        "arguments": {"command": "python -m pytest -q", "description": "Run the tests"},
-                    },
-                }
-            ],
-        },
-        {
-            "prompt": "test for summer",
-            "replies": [
-                {"call": {"name": "write_file", "arguments": {"file_path": "test_schedule.py", "content": TESTS}}}
-            ],
-        },
-    ],
-}
+DESKTOP, PHONE, KEYBOARD = (1440, 900), (390, 844), (390, 460)
+"""Sizes of windows in px; the last one is what a keyboard leaves of a phone."""
+BEFORE = {project.FERRIES: ("check.sh", "test_board.py"), project.TICKET: ("release",)}
+"""Calls that are allowed before the question of a session."""
 STEADY = r"""home => {
+  const ages = ['12 s', '40 s', '2 min', '4 min', '6 min', '11 min', '26 min'];
   const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  let row = 0;
   while (walk.nextNode()) {
-    const node = walk.currentNode, text = node.data;
-    const steady = text.replaceAll(home, "~").replace(/^(\d+ s|now)$/, "2 min");
+    const node = walk.currentNode;
+    const row_ = node.parentElement.closest('.item');
+    const text = node.data;
+    let steady = text.replaceAll(home, '~').replace(/\b\d\d:\d\d:\d\d\b/g, '14:06:31').replace(/\b\d\d:\d\d\b/g, '14:06')
+      .replace(/\bin \d s\b/, 'in 3 s').replace(/^(\s*)turn (\d+) . [\d:]+/, '$1turn $2 · 6:12');
+    if (/^\s*(\d+ s|now|\d+ min)\s*$/.test(text) && row_)
+      steady = ages[[...document.querySelectorAll('.item')].indexOf(row_)] ?? '1 h';
+    else steady = steady.replace(/\b(\d+ s|\d+ min|now)$/, '12 s');
     if (steady !== text) node.data = steady;
   }
 }"""
-"""Function that replaces what is different each time: ages, and the folder of the example."""
-STEADY_TIMES = r"""() => {
-  const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  while (walk.nextNode()) walk.currentNode.data = walk.currentNode.data.replace(
-    /\b\d\d:\d\d\b/, walk.currentNode.parentElement.closest("time") ? "13:41" : "13:20");
-}"""
-"""Function that gives what was written the same times each time."""
-WRITTEN: "tuple[tuple[str, dict[str, str]], ...]" = (
-    ("Take offsets from the harbour", {"schedule.py": CHANGED}),
-    ("Test it in summer", {"test_schedule.py": TESTS}),
-)
-DONE = "Let the board say how late a sailing is"
-PROMPTS = ("Do the tests pass?", "Add a test for summer time", "Why is the board an hour late?")
+"""Function that replaces what is different each time: ages, times of day, and the folder of the example."""
 
 
-def screen(browser: "Browser", scheme: str, width: int, height: int, *, is_phone: bool = False) -> "BrowserContext":
-    """Return a window of a browser."""
-    return browser.new_context(
-        viewport={"width": width, "height": height}, color_scheme="dark" if scheme == "dark" else "light",
-        device_scale_factor=2 if is_phone else 1, is_mobile=is_phone, has_touch=is_phone,
-        reduced_motion="reduce", locale="en-GB", timezone_id="Europe/Lisbon",
-    )  # fmt: skip
+@dataclass(frozen=True)
+class Look:
+    """A window: its theme and size."""
+
+    scheme: str = "light"
+    size: tuple[int, int] = DESKTOP
+
+    @property
+    def is_phone(self) -> bool:
+        return self.size[0] == PHONE[0]
+
+    def context(self, browser: "Browser", **options: Any) -> "BrowserContext":
+        """Return a window of a browser."""
+        return browser.new_context(
+            viewport={"width": self.size[0], "height": self.size[1]},
+            color_scheme="dark" if self.scheme == "dark" else "light",
+            is_mobile=self.is_phone, has_touch=self.is_phone, reduced_motion="reduce", locale="en-GB",
+            timezone_id="Europe/Lisbon", **options,
+        )  # fmt: skip
 
 
-def draw(page: "Page", name: str) -> None:
-    """Write what a page shows as ``docs/pictures/workbench-NAME.png``."""
-    page.evaluate("document.fonts.ready")
-    if page.locator("isthmus-question .actions").count():
-        page.wait_for_selector("isthmus-question .actions button:not([aria-disabled]) >> text=Allow once")
-    page.evaluate(STEADY, str(Path.home()))
-    path = PICTURES / f"workbench-{name}.png"
-    page.screenshot(path=path)
-    sys.stdout.write(f"{path}\n")
+class Drawer:
+    """Writes what pages show as ``docs/pictures/workbench-NAME.webp``."""
+
+    def __init__(self, folder: Path = PICTURES, wanted: Sequence[str] = ()) -> None:
+        self._folder = folder
+        self._wanted = wanted
+        self.drawn: list[str] = []
+
+    def wants(self, *names: str) -> bool:
+        """Return whether one of these pictures is to be drawn."""
+        return not self._wanted or any(name in self._wanted for name in names)
+
+    def draw(self, page: "Page", name: str) -> None:
+        """Write a picture."""
+        page.evaluate("document.fonts.ready")
+        page.evaluate(STEADY, str(Path.home()))
+        session: Any = page.context.new_cdp_session(page)
+        size = page.viewport_size
+        assert size is not None
+        clip = {"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1}
+        shot = session.send("Page.captureScreenshot", {"format": "webp", "quality": QUALITY, "clip": clip})
+        self.write(name, base64.b64decode(shot["data"]))
+
+    def write(self, name: str, data: bytes) -> None:
+        """Write the bytes of a picture."""
+        assert name in NAMES, name
+        assert len(data) <= MAXIMUM_BYTES, f"{name}: expected at most {MAXIMUM_BYTES} bytes, got {len(data)}"
+        path = self._folder / f"workbench-{name}.webp"
+        path.write_bytes(data)
+        self.drawn.append(name)
+        sys.stdout.write(f"{path} {len(data)}\n")
+
+
+@contextmanager
+def proposed(companion: CompanionProgram, agent: str, files: "dict[Path, str]") -> Generator[None]:
+    """Attach an agent to a companion that proposes contents for files, until it is left."""
+    ready, over = threading.Event(), threading.Event()
+
+    async def propose() -> None:
+        headers = {"authorization": f"Bearer {companion.discovered['authToken']}"}
+        async with plain_client(base_url=f"http://127.0.0.1:{companion.ready['port']}", headers=headers) as http:
+            client = BareAgent(http)
+            await client.initialize(name=agent)
+            async with client.stream():
+                for path, content in files.items():
+                    arguments = {"filePath": str(path), "newContent": content}
+                    await client.request("tools/call", {"name": "openDiff", "arguments": arguments})
+                ready.set()
+                await asyncio.to_thread(over.wait)
+
+    thread = threading.Thread(target=lambda: asyncio.run(propose()))
+    thread.start()
+    try:
+        assert ready.wait(60), f"expected that {agent} proposes an edit"
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
 def fix_devices(context: "BrowserContext") -> None:
@@ -211,7 +158,7 @@ def fix_devices(context: "BrowserContext") -> None:
         route.fulfill(json=value)
 
     link = entry_link(PUBLIC_URL, CODE)
-    code = {"code": CODE, "seconds": 60, "link": link.url, "qr": None if link.qr is None else link.qr.as_lines()}
+    code = {"code": CODE, "seconds": 42, "link": link.url, "qr": None if link.qr is None else link.qr.as_lines()}
     until = DAY + 90 * 86_400
     devices = [
         {"id": "1", "label": "Firefox on Linux", "paired": DAY, "expires": until},
@@ -221,156 +168,265 @@ def fix_devices(context: "BrowserContext") -> None:
     context.route("**/ui/api/devices", lambda route: answer(route, {"devices": devices, "this": "1"}))
 
 
-def begin_tasks(browser: "Browser", served: Workbench) -> str:
-    """Begin the tasks, and return the token of a browser that was let in."""
-    with screen(browser, "light", 1280, 800) as context:
-        page = served.enter(context)
-        page.goto(f"{served.url}ui/new")
-        page.get_by_label("Approval").select_option("yolo")
-        page.fill("isthmus-new textarea", DONE)
-        page.press("isthmus-new textarea", "Enter")
-        page.wait_for_selector("isthmus-task .head .st-done")
-        for prompt in PROMPTS:
-            served.prompt(page, prompt)
-            page.wait_for_selector("isthmus-question .actions")
-        return str(page.evaluate("localStorage.getItem('isthmus.token')"))
+class Scene:
+    """A server whose sessions wait for answers, and a browser that is let in."""
 
+    def __init__(self, browser: "Browser", served: Workbench) -> None:
+        self._browser = browser
+        self.served = served
+        with served.let_in(browser) as context:
+            self._stored: Any = context.storage_state()
+            self.tasks = self._begin(context.new_page())
 
-def opened(served: Workbench, context: "BrowserContext", token: str, path: str = "ui/") -> "Page":
-    """Return a page of a browser that is let in."""
-    context.add_init_script(f"localStorage.setItem('isthmus.token', {json.dumps(token)})")
-    page = served.watch(context.new_page())
-    page.goto(f"{served.url}{path}")
-    page.wait_for_selector("nav")
-    return page
+    def _begin(self, page: "Page") -> dict[str, str]:
+        """Begin the sessions, and allow what went before their questions; return the task of each."""
+        tasks: dict[str, str] = {}
+        self.served.watch(page)
+        for prompt in (project.BERTH, project.INDEX, project.TICKET, project.IMPORT, project.FERRIES):
+            tasks[prompt] = self.served.begin(page, prompt)
+            page.goto(self.address(f"task/{tasks[prompt]}"))
+            if prompt == project.BERTH:
+                page.wait_for_selector("isthmus-task .head .st-done")
+                continue
+            card = page.locator(":is(isthmus-question, isthmus-form) .actions")
+            for name in BEFORE.get(prompt, ()):
+                expect(page.locator("isthmus-question", has_text=name)).to_be_visible()
+                until_answers_count(page)
+                page.locator("isthmus-question .primary").click()
+            if prompt == project.FERRIES:
+                expect(page.locator("isthmus-question", has_text="schedule.py")).to_be_visible()
+            expect(card).to_be_visible()
+        return tasks
 
+    def address(self, path: str = "") -> str:
+        return f"{self.served.url}ui/{path}"
 
-def draw_all(browser: "Browser", served: Workbench) -> None:
-    """Draw every picture, light and dark."""
-    token = begin_tasks(browser, served)
-    draw_pages(browser, served, token)
-    for scheme in SCHEMES:
-        with screen(browser, scheme, 1280, 800) as context:
+    @contextmanager
+    def page(self, look: Look, path: str = "") -> Generator["Page"]:
+        """Open a page at an address."""
+        with look.context(self._browser, storage_state=self._stored) as context:
             fix_devices(context)
-            page = opened(served, context, token)
-            page.wait_for_selector("isthmus-question .cm-content, isthmus-question .cm-line")
-            draw(page, f"inbox-{scheme}")
-            task = task_of(page)
-            page.goto(f"{served.url}ui/devices")
-            page.get_by_role("button", name="Make a code").click()
-            page.wait_for_selector("svg.qr")
-            page.evaluate("document.querySelector('p.code + p').textContent = 'One use, 60 s left'")
-            draw(page, f"pairing-{scheme}")
-        with screen(browser, scheme, 1280, 1200) as context:
-            page = opened(served, context, token, f"ui/task/{task}")
-            page.wait_for_selector("isthmus-question .cm-line")
-            page.wait_for_selector("isthmus-task .prose table")
-            draw(page, f"task-{scheme}")
-        with screen(browser, scheme, 1600, 800) as context:
-            page = opened(served, context, token)
-            page.wait_for_selector("isthmus-question .cm-content, isthmus-question .cm-line")
-            draw(page, f"review-{scheme}")
-        with screen(browser, scheme, 390, 844, is_phone=True) as context:
-            page = opened(served, context, token)
-            page.locator(".item .cover").first.tap()
-            page.wait_for_selector("isthmus-question .cm-line")
-            draw(page, f"phone-{scheme}")
+            page = self.served.watch(context.new_page())
+            page.goto(self.address(path))
+            page.wait_for_selector("nav", state="attached")
+            yield page
 
 
-LOOKS = (("light", 1280, 800, False), ("dark", 1280, 800, False), ("phone", 390, 844, True))
-"""Looks of the pages that are not drawn above: name, width and height, and whether it is a phone."""
+def wait_for_diff(page: "Page") -> None:
+    """Wait until the diff of the shown question is drawn and coloured, and may be answered."""
+    page.locator("isthmus-diff .cm-line, isthmus-long .l").first.wait_for()
+    until_answers_count(page)
 
 
-def draw_pages(browser: "Browser", served: Workbench, token: str) -> None:
-    """Draw the pages that show and do not ask, in each look."""
-    for look, width, height, is_phone in LOOKS:
-        with screen(browser, "dark" if look == "dark" else "light", width, height, is_phone=is_phone) as context:
-            page = opened(served, context, token, "ui/history")
-            page.wait_for_selector(f"isthmus-history >> text={DONE}")
-            draw(page, f"history-{look}")
-            page.get_by_role("link", name=f"Changes of the session: {DONE}").click()
-            page.locator("isthmus-session-diff .cm-changedLine").first.wait_for()
-            draw(page, f"changes-{look}")
-            for name, selector in (
-                ("new", "textarea"),
-                ("tools", ".listing section"),
-                ("settings", ".listing section"),
-            ):
-                page.goto(f"{served.url}ui/{name}")
-                page.locator(selector).first.wait_for()
-                draw(page, f"{'servers' if name == 'tools' else name}-{look}")
+def draw_session(scene: Scene, drawer: Drawer) -> None:
+    """Draw the session with its question, and one whose connection is lost."""
+    with scene.page(Look(), f"task/{scene.tasks[project.FERRIES]}") as page:
+        wait_for_diff(page)
+        drawer.draw(page, "session-light")
 
 
-def draw_files(browser: "Browser", project: Path) -> None:
+def draw_reconnecting(scene: Scene, drawer: Drawer) -> None:
+    """Draw a session while its server is away."""
+    with scene.page(Look("dark")) as page:
+        task = scene.served.begin(page, project.SINCE)
+        page.goto(scene.address(f"task/{task}"))
+        until_answers_count(page)
+        page.locator("isthmus-question .primary").click()
+        page.locator("isthmus-task .live, isthmus-task isthmus-output").get_by_text("test_189").wait_for()
+        page.fill("isthmus-prompt textarea", "Then note it in docs/timetable.md as well, one sentence")
+        scene.served.end()
+        page.locator(".lost-banner").get_by_text("Next try in").wait_for()
+        drawer.draw(page, "reconnecting-dark")
+
+
+def choose(page: "Page", what: str) -> None:
+    """Choose a question of the inbox by its words."""
+    page.locator(".item .cover", has_text=what).first.click()
+
+
+def draw_inbox(scene: Scene, drawer: Drawer) -> None:
+    """Draw the inbox, with a change, a form of the agent, and one of a server."""
+    for scheme in ("light", "dark"):
+        with scene.page(Look(scheme)) as page:
+            choose(page, "schedule.py")
+            wait_for_diff(page)
+            drawer.draw(page, f"inbox-{scheme}")
+    with scene.page(Look()) as page:
+        choose(page, "Which zone")
+        form = page.locator("isthmus-form")
+        for label in ("The harbour's own zone", "Cais do Sodré", "Cacilhas", "Ponta Delgada", "Yes"):
+            form.locator("label.opt", has_text=label).last.click()
+        form.get_by_label("What is the report called?").fill("import-report.txt")
+        drawer.draw(page, "form-light")
+        choose(page, "Which release")
+        form.locator("label.opt", has_text="2.9").click()
+        form.get_by_label("Note").fill("Needs the tide index first")
+        form.get_by_label("Tell whom?").fill("you@harbour")
+        form.locator("label.opt", has_text="No").last.click()
+        drawer.draw(page, "form-mcp-light")
+
+
+def draw_review(scene: Scene, drawer: Drawer) -> None:
+    """Draw the review of a long change of another agent."""
+    for scheme in ("light", "dark"):
+        with scene.page(Look(scheme)) as page:
+            choose(page, "package-lock.json")
+            page.locator("isthmus-review").get_by_text("package-lock.json").first.wait_for()
+            page.locator("isthmus-review isthmus-diff .cm-line, isthmus-review isthmus-long .l").first.wait_for()
+            drawer.draw(page, f"review-{scheme}")
+
+
+def draw_phone(scene: Scene, drawer: Drawer) -> None:
+    """Draw what a phone shows: the inbox, a question with its menu and a keyboard, and forms."""
+    look = Look("light", PHONE)
+    with scene.page(look) as page:
+        page.locator(".item .cover", has_text="schedule.py").wait_for()
+        drawer.draw(page, "inbox-phone")
+        page.locator(".item .cover", has_text="schedule.py").tap()
+        wait_for_diff(page)
+        drawer.draw(page, "question-phone")
+        page.get_by_role("button", name="More answers and actions").tap()
+        page.get_by_role("dialog").wait_for()
+        drawer.draw(page, "question-phone-more")
+        page.keyboard.press("Escape")
+        page.get_by_role("button", name="Reject…").tap()
+        page.locator("isthmus-reason textarea").fill("Keep the old signature")
+        page.set_viewport_size({"width": KEYBOARD[0], "height": KEYBOARD[1]})
+        drawer.draw(page, "question-phone-keyboard")
+    for what, name, answers in (
+        ("Which zone", "form-phone", ("The harbour's own zone", "Cais do Sodré", "Cacilhas")),
+        ("Which release", "form-mcp-phone", ("2.9", "No")),
+    ):
+        with scene.page(look) as page:
+            page.locator(".item .cover", has_text=what).first.tap()
+            form = page.locator("isthmus-form")
+            for answer in answers:
+                form.locator("label.opt", has_text=answer).last.tap()
+            if name == "form-mcp-phone":
+                form.get_by_label("Note").fill("Needs the tide index first")
+                form.get_by_label("Tell whom?").fill("you@harbour.example")
+            form.evaluate("form => { for (const part of form.querySelectorAll('*')) part.scrollTop = 0; }")
+            drawer.draw(page, name)
+
+
+def draw_devices(scene: Scene, drawer: Drawer, browser: "Browser") -> None:
+    """Draw the page of devices with a code, and the door on a phone."""
+    with scene.page(Look(), "devices") as page:
+        page.get_by_role("button", name="Make a code").click()
+        page.wait_for_selector("svg.qr")
+        drawer.draw(page, "pairing-light")
+    with Look("light", PHONE).context(browser) as context:
+        page = scene.served.watch(context.new_page())
+        page.goto(scene.address())
+        page.locator("input.code").press_sequentially("K7TF2Q")
+        drawer.draw(page, "pairing-phone")
+
+
+def draw_pages(scene: Scene, drawer: Drawer) -> None:
+    """Draw the pages that show and do not ask."""
+    with scene.page(Look("dark"), "history") as page:
+        page.locator("isthmus-history .line").nth(4).wait_for()
+        drawer.draw(page, "history-dark")
+    with scene.page(Look(), "tools") as page:
+        page.locator(".listing section").first.wait_for()
+        drawer.draw(page, "servers-light")
+    with scene.page(Look(), f"diff/{scene.tasks[project.FERRIES]}") as page:
+        page.locator("isthmus-session-diff .cm-line").first.wait_for()
+        drawer.draw(page, "changes-light")
+
+
+def draw_files(browser: "Browser", folder: Path, drawer: Drawer) -> None:
     """Draw the page of a companion that is itself the editor, with selected lines."""
-    with companion_program(project, "--open", "schedule.py", command=("companion", "--editor", "web")) as companion:
-        with screen(browser, "light", 1280, 800) as context:
+    with companion_program(folder, "--open", "queries.py", command=("companion", "--editor", "web")) as companion:
+        with Look().context(browser) as context:
             page = context.new_page()
             page.goto(str(companion.ready["page"]))
             page.wait_for_selector("nav")
-            token = str(page.evaluate("localStorage.getItem('isthmus.token')"))
-        address = str(companion.ready["page"]).partition("ui/")[0]
-        for look, width, height, is_phone in LOOKS:
-            scheme = "dark" if look == "dark" else "light"
-            with screen(browser, scheme, width, height, is_phone=is_phone) as context:
-                context.add_init_script(f"localStorage.setItem('isthmus.token', {json.dumps(token)})")
-                page = context.new_page()
-                page.goto(f"{address}ui/files")
-                page.locator(".file .cover", has_text="schedule.py").first.click()
-                page.wait_for_selector("isthmus-file .cm-line")
-                page.locator("isthmus-file .cm-line", has_text="GRACE = ").first.click()
-                page.keyboard.press("Home")
-                page.keyboard.press("Shift+End")
-                page.wait_for_selector(".file-foot >> text=selected")
-                draw(page, f"files-{look}")
+            page.goto(str(companion.ready["page"]).partition("ui/")[0] + "ui/files")
+            page.locator(".file .cover", has_text="queries.py").first.click()
+            page.locator("isthmus-file .cm-line", has_text="ALL_TIDES = ").first.click()
+            page.keyboard.press("Home")
+            page.keyboard.press("Shift+End")
+            page.wait_for_selector(".file-foot >> text=selected")
+            drawer.draw(page, "files-light")
 
 
-async def draw_written(project: Path) -> None:
+async def draw_after(folder: Path, drawer: Drawer) -> None:
     """Draw what an agent wrote without asking, with a hunk that is to go back."""
     command = ("companion", "--editor", "web", "--allow-agent-accept")
-    with companion_program(project, command=command) as companion:
+    with companion_program(folder, command=command) as companion:
         user = User(companion)
         async with watching_agent(companion), chromium_beside() as browser:
-            for title, files in WRITTEN:
+            for title, files in project.WRITTEN:
                 await user.ask("written_turn", agent="Claude Code", title=title)
                 for name, text in files.items():
-                    (project / name).write_text(text, "utf-8")
+                    (folder / name).write_text(text, "utf-8")
                 await user.listed()
             page = await browser.new_page(viewport={"width": 1440, "height": 900}, reduced_motion="reduce")
             await page.goto(str(companion.ready["page"]))
             await page.locator("a.cover", has_text="Claude Code wrote").click()
+            await page.locator(".turns .item .cover, .turns .item button", has_text="Let the query").first.click()
             await page.locator(".both.hunk").nth(2).wait_for()
             await page.locator(".l .c-key").first.wait_for()
             await page.locator(".both.hunk").nth(0).get_by_role("button", name="Keep").click()
             await page.locator(".both.hunk").nth(1).get_by_role("button", name="Undo").click()
             await page.locator(".written .primary:not([aria-disabled=true])").wait_for()
-            await page.evaluate(STEADY_TIMES)
-            path = PICTURES / "workbench-written-light.png"
-            await page.screenshot(path=path)
-            sys.stdout.write(f"{path}\n")
+            await page.evaluate(STEADY, str(Path.home()))
+            session: Any = await page.context.new_cdp_session(page)
+            shot = await session.send("Page.captureScreenshot", {"format": "webp", "quality": QUALITY})
+            drawer.write("after-light", base64.b64decode(shot["data"]))
 
 
-def task_of(page: "Page") -> str:
-    """Return the id of the task whose question is shown."""
-    return str(page.evaluate("document.querySelector('isthmus-question').taskId"))
+def write_project(folder: Path) -> None:
+    """Write the files of the project."""
+    for name, text in {
+        "src/harbour/schedule.py": project.SCHEDULE,
+        "queries.py": project.QUERIES,
+        "check.sh": project.CHECK,
+        "run.sh": project.RUN,
+    }.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, "utf-8")
+
+
+def draw_all(home: Path, drawer: Drawer) -> None:
+    """Start the servers in a folder of their own, and draw every picture."""
+    work, other = home / "work" / "harbour", home / "work" / "harbour-web"
+    write_project(work)
+    other.mkdir()
+    (other / "package-lock.json").write_text(project.LOCK, "utf-8")
+    (other / "package.json").write_text(project.PACKAGE, "utf-8")
+    server = {"command": sys.executable, "args": [str(ASKING), str(home / "log")], "trust": True}
+    (home / "log").touch()
+    (home / "mcp.json").write_text(json.dumps({"mcpServers": {"tickets": server}}), "utf-8")
+    with chromium() as browser, ExitStack() as stack:
+        companion = stack.enter_context(companion_program(other))
+        served = stack.enter_context(workbench(home, work, project.SCRIPT, "--mcp-config", str(home / "mcp.json")))
+        changes = {
+            other / "package.json": project.PACKAGE.replace("7.1.2", "7.1.4"),
+            other / "package-lock.json": project.LOCK_CHANGED,
+        }
+        stack.enter_context(proposed(companion, "streamable-http-client", changes))
+        scene = Scene(browser, served)
+        draw_inbox(scene, drawer)
+        draw_session(scene, drawer)
+        draw_review(scene, drawer)
+        draw_phone(scene, drawer)
+        draw_devices(scene, drawer, browser)
+        draw_pages(scene, drawer)
+        draw_reconnecting(scene, drawer)
+    with chromium() as browser:
+        draw_files(browser, work, drawer)
+    asyncio.run(draw_after(work, drawer))
 
 
 def main() -> None:
-    """Start a server in a folder of its own, and draw its page."""
+    """Draw all pictures, and remove those of earlier versions."""
+    drawer = Drawer(Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else PICTURES)
     with tempfile.TemporaryDirectory(prefix="pictures-") as name:
-        home = Path(name)
-        project = home / "harbour"
-        project.mkdir()
         os.environ.update({"HOME": name, "XDG_RUNTIME_DIR": name, "TMPDIR": name})
-        (project / "schedule.py").write_text(SCHEDULE, "utf-8")
-        (project / "board.py").write_text(BOARD, "utf-8")
-        with chromium() as browser:
-            with workbench(home, project, json.dumps(SCRIPT)) as served:
-                draw_all(browser, served)
-            draw_files(browser, project)
-        (project / "board.py").write_text(BOARD, "utf-8")
-        (project / "schedule.py").write_text(SCHEDULE, "utf-8")
-        asyncio.run(draw_written(project))
+        draw_all(Path(name), drawer)
+    assert sorted(drawer.drawn) == sorted(NAMES), "expected that each picture is drawn once"
 
 
 if __name__ == "__main__":
