@@ -70,6 +70,25 @@ CHECK = """echo "E   AssertionError: sailing 23:50 is 'on time', not 'late'"
 echo '1 failed, 8 passed in 3.41 s'
 exit 1
 """
+BOARD = '''"""Lines of the departure board."""
+
+from schedule import Sailing
+
+WIDE, NARROW = 60, 32
+"""Columns of the board at the quay, and on a phone."""
+
+
+def line_of(sailing: Sailing, columns: int = WIDE) -> str:
+    """Return the line of a sailing."""
+    return f"{sailing.departs}  {sailing.harbour}"[:columns]
+'''
+BOARD_CHANGED = BOARD.replace(
+    '''    return f"{sailing.departs}  {sailing.harbour}"[:columns]
+''',
+    '''    berth = f"B{sailing.berth}" if columns < WIDE else f"berth {sailing.berth}"
+    return f"{sailing.departs}  {sailing.harbour}  {berth}"[:columns]
+''',
+)
 QUERIES = '''"""Tides of a zone."""
 
 from harbour import db, Tide
@@ -234,7 +253,10 @@ SCRIPT = json.dumps(
                     {"text": "All of them pass."},
                 ],
             },
-            {"prompt": ".", "replies": [{"text": "The board says how late a sailing is."}]},
+            {
+                "prompt": rf"\A{BERTH}",
+                "replies": [change("board.py", BOARD_CHANGED), {"text": "The board shows the berth, also on a phone."}],
+            },
         ],
     }
 )  # a YAML document, too

@@ -8,11 +8,10 @@ import asyncio
 import base64
 import json
 import os
-import shutil
 import sys
 import tempfile
 import threading
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +23,6 @@ from playwright.sync_api import expect
 from support.companion import BareAgent
 from support.isthmus_program import CompanionProgram, companion_program
 from support.plain_http import plain_client
-from support.waiting import eventually
 from support.workbench import Workbench, chromium, chromium_beside, until_answers_count, workbench
 from support.written_changes import User, watching_agent
 
@@ -49,23 +47,31 @@ DAY = 1_790_000_000
 """Unix time of a day in September 2026."""
 DESKTOP, PHONE, KEYBOARD = (1440, 900), (390, 844), (390, 460)
 """Sizes of windows in px; the last one is what a keyboard leaves of a phone."""
-BEFORE = {project.FERRIES: ("check.sh", "test_board.py"), project.TICKET: ("release",)}
+BEFORE = {
+    project.BERTH: ("board.py",),
+    project.FERRIES: ("check.sh", "test_board.py"),
+    project.TICKET: ("release",),
+}
 """Calls that are allowed before the question of a session."""
 STEADY = r"""home => {
   const ages = ['12 s', '40 s', '2 min', '4 min', '6 min', '11 min', '26 min'];
+  const rows = [...document.querySelectorAll('.inbox .item')];
   const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  let row = 0;
   while (walk.nextNode()) {
-    const node = walk.currentNode;
-    const row_ = node.parentElement.closest('.item');
-    const text = node.data;
-    let steady = text.replaceAll(home, '~').replace(/\b\d\d:\d\d:\d\d\b/g, '14:06:31').replace(/\b\d\d:\d\d\b/g, '14:06')
-      .replace(/\bin \d s\b/, 'in 3 s').replace(/^(\s*)turn (\d+) . [\d:]+/, '$1turn $2 · 6:12');
-    if (/^\s*(\d+ s|now|\d+ min)\s*$/.test(text) && row_)
-      steady = ages[[...document.querySelectorAll('.item')].indexOf(row_)] ?? '1 h';
-    else steady = steady.replace(/\b(\d+ s|\d+ min|now)$/, '12 s');
-    if (steady !== text) node.data = steady;
+    const node = walk.currentNode, at = node.parentElement;
+    if (at.closest('.out')) continue;
+    let text = node.data.replaceAll(home, '~');
+    if (at.closest('.pill.acc') && /^\s*waits\b/.test(text)) text = 'waits 12 s';
+    else if (at.closest('.inbox .item time')) text = ages[rows.indexOf(at.closest('.item'))] ?? '1 h';
+    else if (!at.closest('code, .prose'))
+      text = text.replace(/\b\d\d:\d\d:\d\d\b/g, '14:06:31').replace(/\b\d\d:\d\d\b/g, '14:06')
+        .replace(/\bin \d s\b/, 'in 3 s').replace(/^(\s*turn \d+ \S )[\d:]+/, '$16:12')
+        .replace(/(\s\u00b7\s|^)(\d+ s|\d+ min|now)\s*$/, '$112 s')
+        .replace(/127\.0\.0\.1:\d+\/ui\/question\/.*/, 'studio.example.org/ui/question/8c152890%2Fcall_5');
+    if (text !== node.data) node.data = text;
   }
+  const focused = document.activeElement;
+  if (focused && !focused.matches('textarea, input')) focused.blur();
 }"""
 """Function that replaces what is different each time: ages, times of day, and the folder of the example."""
 
@@ -94,14 +100,9 @@ class Look:
 class Drawer:
     """Writes what pages show as ``docs/pictures/workbench-NAME.webp``."""
 
-    def __init__(self, folder: Path = PICTURES, wanted: Sequence[str] = ()) -> None:
+    def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._wanted = wanted
         self.drawn: list[str] = []
-
-    def wants(self, *names: str) -> bool:
-        """Return whether one of these pictures is to be drawn."""
-        return not self._wanted or any(name in self._wanted for name in names)
 
     def draw(self, page: "Page", name: str) -> None:
         """Write a picture."""
@@ -161,8 +162,8 @@ def fix_devices(context: "BrowserContext") -> None:
     code = {"code": CODE, "seconds": 42, "link": link.url, "qr": None if link.qr is None else link.qr.as_lines()}
     until = DAY + 90 * 86_400
     devices = [
-        {"id": "1", "label": "Firefox on Linux", "paired": DAY, "expires": until},
-        {"id": "2", "label": "Safari on iPhone", "paired": DAY, "expires": until},
+        {"id": "1", "label": "Firefox on Linux", "paired": DAY, "used": DAY, "expires": until, "pairs": []},
+        {"id": "2", "label": "Safari on iPhone", "paired": DAY, "used": DAY, "expires": until, "pairs": []},
     ]
     context.route("**/ui/api/codes", lambda route: answer(route, code))
     context.route("**/ui/api/devices", lambda route: answer(route, {"devices": devices, "this": "1"}))
@@ -185,17 +186,16 @@ class Scene:
         for prompt in (project.BERTH, project.INDEX, project.TICKET, project.IMPORT, project.FERRIES):
             tasks[prompt] = self.served.begin(page, prompt)
             page.goto(self.address(f"task/{tasks[prompt]}"))
-            if prompt == project.BERTH:
-                page.wait_for_selector("isthmus-task .head .st-done")
-                continue
-            card = page.locator(":is(isthmus-question, isthmus-form) .actions")
             for name in BEFORE.get(prompt, ()):
                 expect(page.locator("isthmus-question", has_text=name)).to_be_visible()
                 until_answers_count(page)
                 page.locator("isthmus-question .primary").click()
-            if prompt == project.FERRIES:
+            if prompt == project.BERTH:
+                page.wait_for_selector("isthmus-task .head .st-done")
+            elif prompt == project.FERRIES:
                 expect(page.locator("isthmus-question", has_text="schedule.py")).to_be_visible()
-            expect(card).to_be_visible()
+            else:
+                expect(page.locator(":is(isthmus-question, isthmus-form) .actions")).to_be_visible()
         return tasks
 
     def address(self, path: str = "") -> str:
@@ -216,6 +216,12 @@ def wait_for_diff(page: "Page") -> None:
     """Wait until the diff of the shown question is drawn and coloured, and may be answered."""
     page.locator("isthmus-diff .cm-line, isthmus-long .l").first.wait_for()
     until_answers_count(page)
+
+
+def until_presses_count(page: "Page") -> None:
+    """Wait until a form may be declined: it was on the screen long enough to be read."""
+    decline = page.locator("isthmus-form").get_by_role("button", name="Decline")
+    expect(decline).not_to_have_attribute("aria-disabled", "true")
 
 
 def draw_session(scene: Scene, drawer: Drawer) -> None:
@@ -257,12 +263,14 @@ def draw_inbox(scene: Scene, drawer: Drawer) -> None:
         for label in ("The harbour's own zone", "Cais do Sodré", "Cacilhas", "Ponta Delgada", "Yes"):
             form.locator("label.opt", has_text=label).last.click()
         form.get_by_label("What is the report called?").fill("import-report.txt")
+        until_presses_count(page)
         drawer.draw(page, "form-light")
         choose(page, "Which release")
         form.locator("label.opt", has_text="2.9").click()
         form.get_by_label("Note").fill("Needs the tide index first")
-        form.get_by_label("Tell whom?").fill("you@harbour")
+        form.get_by_label("Tell whom?").fill("you.harbour")
         form.locator("label.opt", has_text="No").last.click()
+        until_presses_count(page)
         drawer.draw(page, "form-mcp-light")
 
 
@@ -272,7 +280,9 @@ def draw_review(scene: Scene, drawer: Drawer) -> None:
         with scene.page(Look(scheme)) as page:
             choose(page, "package-lock.json")
             page.locator("isthmus-review").get_by_text("package-lock.json").first.wait_for()
-            page.locator("isthmus-review isthmus-diff .cm-line, isthmus-review isthmus-long .l").first.wait_for()
+            page.locator("isthmus-review isthmus-diff .cm-line").first.wait_for()
+            reject = page.locator("isthmus-review .actions button", has_text="Reject")
+            expect(reject).not_to_have_attribute("aria-disabled", "true")
             drawer.draw(page, f"review-{scheme}")
 
 
@@ -301,10 +311,11 @@ def draw_phone(scene: Scene, drawer: Drawer) -> None:
             page.locator(".item .cover", has_text=what).first.tap()
             form = page.locator("isthmus-form")
             for answer in answers:
-                form.locator("label.opt", has_text=answer).last.tap()
+                form.locator("label.opt", has_text=answer).last.click()
             if name == "form-mcp-phone":
                 form.get_by_label("Note").fill("Needs the tide index first")
                 form.get_by_label("Tell whom?").fill("you@harbour.example")
+            until_presses_count(page)
             form.evaluate("form => { for (const part of form.querySelectorAll('*')) part.scrollTop = 0; }")
             drawer.draw(page, name)
 
@@ -330,7 +341,7 @@ def draw_pages(scene: Scene, drawer: Drawer) -> None:
     with scene.page(Look(), "tools") as page:
         page.locator(".listing section").first.wait_for()
         drawer.draw(page, "servers-light")
-    with scene.page(Look(), f"diff/{scene.tasks[project.FERRIES]}") as page:
+    with scene.page(Look(), f"diff/{scene.tasks[project.BERTH]}") as page:
         page.locator("isthmus-session-diff .cm-line").first.wait_for()
         drawer.draw(page, "changes-light")
 
@@ -382,6 +393,7 @@ def write_project(folder: Path) -> None:
     for name, text in {
         "src/harbour/schedule.py": project.SCHEDULE,
         "queries.py": project.QUERIES,
+        "board.py": project.BOARD,
         "check.sh": project.CHECK,
         "run.sh": project.RUN,
     }.items():
