@@ -83,11 +83,11 @@ def line_of(sailing: Sailing, columns: int = WIDE) -> str:
     return f"{sailing.departs}  {sailing.harbour}"[:columns]
 '''
 BOARD_CHANGED = BOARD.replace(
-    '''    return f"{sailing.departs}  {sailing.harbour}"[:columns]
-''',
-    '''    berth = f"B{sailing.berth}" if columns < WIDE else f"berth {sailing.berth}"
+    """    return f"{sailing.departs}  {sailing.harbour}"[:columns]
+""",
+    """    berth = f"B{sailing.berth}" if columns < WIDE else f"berth {sailing.berth}"
     return f"{sailing.departs}  {sailing.harbour}  {berth}"[:columns]
-''',
+""",
 )
 QUERIES = '''"""Tides of a zone."""
 
@@ -145,7 +145,7 @@ def lock_file(versions: dict[str, str], hosts: dict[str, str]) -> str:
         packages[f"node_modules/{name}"] = {
             "version": version,
             "resolved": f"https://{host}/{name}/-/{name}-{version}.tgz",
-            "integrity": f"sha512-{name.upper().replace('-', '/')}/{version.replace('.', '+')}Hy7VQDT7S8sTQCBNR3YbDgble==",
+            "integrity": f"sha512-{name.upper()}/{version.replace('.', '+')}Hy7VQDT7S8sTQCBNR3YbDgble==",
             "license": "MIT",
         }
     return json.dumps({"name": "harbour-web", "packages": packages}, indent=2) + "\n"
@@ -165,7 +165,10 @@ QUESTIONS: list[dict[str, Any]] = [
         "question": "Which zone has a time without an offset?",
         "type": "choice",
         "options": [
-            {"label": "The harbour's own zone", "description": "Lisbon for Cais do Sodré, Ponta Delgada for the islands"},
+            {
+                "label": "The harbour's own zone",
+                "description": "Lisbon for Cais do Sodré, Ponta Delgada for the islands",
+            },
             {"label": "UTC", "description": "as the old importer read them"},
             {"label": "Refuse such lines", "description": "the import stops and names the line"},
         ],
@@ -186,8 +189,8 @@ PLAN = [
     {"description": "Note it in docs/timetable.md", "status": "pending"},
 ]
 WRONG = (
-    "`delay_of` subtracts times that carry no zone, so the 23:50 sailing, logged at 00:20 `+02:00`, comes out as *early*. "
-    "I treat departure times without an offset as local time of the harbour."
+    "`delay_of` subtracts times that carry no zone, so the 23:50 sailing, logged at 00:20 `+02:00`, comes out as "
+    "*early*. I treat departure times without an offset as local time of the harbour."
 )
 
 
@@ -211,7 +214,7 @@ SCRIPT = json.dumps(
                 "prompt": rf"\A{FERRIES}",
                 "replies": [
                     {
-                        "thought": "**Comparing times with and without a zone**\n\nAn offset is missing in some of them.",
+                        "thought": "**Comparing times with and without a zone**\n\nAn offset is missing in some.",
                         **call("write_todos", todos=PLAN),
                     },
                     call("grep_search", pattern="fromisoformat"),

@@ -1,7 +1,7 @@
 """Draws the pictures of the workbench from the real page and server, as WebP; part of ``make pictures``.
 
 The model is a script and the project is fixed. What depends on the moment (codes, days, ages, times) is fixed, too.
-Names, sizes and themes are those of the drawings of the page, where there is one.
+A picture has the name, size and theme of the drawing of its page, where there is one.
 """
 
 import asyncio
@@ -17,9 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from playwright.sync_api import expect
+
 import pictured_project as project
 from isthmus.web.links import entry_link
-from playwright.sync_api import expect
 from support.companion import BareAgent
 from support.isthmus_program import CompanionProgram, companion_program
 from support.plain_http import plain_client
@@ -64,7 +65,7 @@ STEADY = r"""home => {
     if (at.closest('.pill.acc') && /^\s*waits\b/.test(text)) text = 'waits 12 s';
     else if (at.closest('.inbox .item time')) text = ages[rows.indexOf(at.closest('.item'))] ?? '1 h';
     else if (!at.closest('code, .prose'))
-      text = text.replace(/\b\d\d:\d\d:\d\d\b/g, '14:06:31').replace(/\b\d\d:\d\d\b/g, '14:06')
+      text = text.replace(/\b\d+:\d\d:\d\d( [AP]M)?\b/g, '14:06:31').replace(/\b\d\d:\d\d\b/g, '14:06')
         .replace(/\bin \d s\b/, 'in 3 s').replace(/^(\s*turn \d+ \S )[\d:]+/, '$16:12')
         .replace(/(\s\u00b7\s|^)(\d+ s|\d+ min|now)\s*$/, '$112 s')
         .replace(/127\.0\.0\.1:\d+\/ui\/question\/.*/, 'studio.example.org/ui/question/8c152890%2Fcall_5');
@@ -85,6 +86,7 @@ class Look:
 
     @property
     def is_phone(self) -> bool:
+        """Whether it is the window of a phone."""
         return self.size[0] == PHONE[0]
 
     def context(self, browser: "Browser", **options: Any) -> "BrowserContext":
@@ -109,16 +111,13 @@ class Drawer:
         page.evaluate("document.fonts.ready")
         page.evaluate(STEADY, str(Path.home()))
         session: Any = page.context.new_cdp_session(page)
-        size = page.viewport_size
-        assert size is not None
-        clip = {"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1}
-        shot = session.send("Page.captureScreenshot", {"format": "webp", "quality": QUALITY, "clip": clip})
+        shot = session.send("Page.captureScreenshot", {"format": "webp", "quality": QUALITY})
         self.write(name, base64.b64decode(shot["data"]))
 
     def write(self, name: str, data: bytes) -> None:
         """Write the bytes of a picture."""
-        assert name in NAMES, name
-        assert len(data) <= MAXIMUM_BYTES, f"{name}: expected at most {MAXIMUM_BYTES} bytes, got {len(data)}"
+        if len(data) > MAXIMUM_BYTES:
+            raise SystemExit(f"{name}: expected at most {MAXIMUM_BYTES} bytes, got {len(data)}")
         path = self._folder / f"workbench-{name}.webp"
         path.write_bytes(data)
         self.drawn.append(name)
@@ -145,7 +144,8 @@ def proposed(companion: CompanionProgram, agent: str, files: "dict[Path, str]") 
     thread = threading.Thread(target=lambda: asyncio.run(propose()))
     thread.start()
     try:
-        assert ready.wait(60), f"expected that {agent} proposes an edit"
+        if not ready.wait(60):
+            raise SystemExit(f"expected that {agent} proposes an edit within 60 s")
         yield
     finally:
         over.set()
@@ -161,7 +161,7 @@ def fix_devices(context: "BrowserContext") -> None:
     link = entry_link(PUBLIC_URL, CODE)
     code = {"code": CODE, "seconds": 42, "link": link.url, "qr": None if link.qr is None else link.qr.as_lines()}
     until = DAY + 90 * 86_400
-    devices = [
+    devices: list[dict[str, object]] = [
         {"id": "1", "label": "Firefox on Linux", "paired": DAY, "used": DAY, "expires": until, "pairs": []},
         {"id": "2", "label": "Safari on iPhone", "paired": DAY, "used": DAY, "expires": until, "pairs": []},
     ]
@@ -199,6 +199,7 @@ class Scene:
         return tasks
 
     def address(self, path: str = "") -> str:
+        """Return the address of a page."""
         return f"{self.served.url}ui/{path}"
 
     @contextmanager
@@ -348,18 +349,21 @@ def draw_pages(scene: Scene, drawer: Drawer) -> None:
 
 def draw_files(browser: "Browser", folder: Path, drawer: Drawer) -> None:
     """Draw the page of a companion that is itself the editor, with selected lines."""
-    with companion_program(folder, "--open", "queries.py", command=("companion", "--editor", "web")) as companion:
-        with Look().context(browser) as context:
-            page = context.new_page()
-            page.goto(str(companion.ready["page"]))
-            page.wait_for_selector("nav")
-            page.goto(str(companion.ready["page"]).partition("ui/")[0] + "ui/files")
-            page.locator(".file .cover", has_text="queries.py").first.click()
-            page.locator("isthmus-file .cm-line", has_text="ALL_TIDES = ").first.click()
-            page.keyboard.press("Home")
-            page.keyboard.press("Shift+End")
-            page.wait_for_selector(".file-foot >> text=selected")
-            drawer.draw(page, "files-light")
+    command = ("companion", "--editor", "web")
+    with (
+        companion_program(folder, "--open", "queries.py", command=command) as companion,
+        Look().context(browser) as context,
+    ):
+        page = context.new_page()
+        page.goto(str(companion.ready["page"]))
+        page.wait_for_selector("nav")
+        page.goto(str(companion.ready["page"]).partition("ui/")[0] + "ui/files")
+        page.locator(".file .cover", has_text="queries.py").first.click()
+        page.locator("isthmus-file .cm-line", has_text="ALL_TIDES = ").first.click()
+        page.keyboard.press("Home")
+        page.keyboard.press("Shift+End")
+        page.wait_for_selector(".file-foot >> text=selected")
+        drawer.draw(page, "files-light")
 
 
 async def draw_after(folder: Path, drawer: Drawer) -> None:
@@ -433,12 +437,13 @@ def draw_all(home: Path, drawer: Drawer) -> None:
 
 
 def main() -> None:
-    """Draw all pictures, and remove those of earlier versions."""
+    """Draw all pictures, into the folder that is given or into the documents."""
     drawer = Drawer(Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else PICTURES)
     with tempfile.TemporaryDirectory(prefix="pictures-") as name:
         os.environ.update({"HOME": name, "XDG_RUNTIME_DIR": name, "TMPDIR": name})
         draw_all(Path(name), drawer)
-    assert sorted(drawer.drawn) == sorted(NAMES), "expected that each picture is drawn once"
+    if sorted(drawer.drawn) != sorted(NAMES):
+        raise SystemExit(f"expected the pictures {sorted(NAMES)}, drew {sorted(drawer.drawn)}")
 
 
 if __name__ == "__main__":

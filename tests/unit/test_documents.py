@@ -1,5 +1,6 @@
 """The documents in two languages: their contents match."""
 
+import ast
 import re
 from pathlib import Path
 
@@ -151,3 +152,18 @@ def test_the_architecture_is_short_and_its_tree_comes_first() -> None:
     page = text("docs/ARCHITECTURE.md")
     assert len(page.split()) <= 2_500
     assert len(page.partition("```")[0].split()) <= 60
+
+
+def test_documents_show_each_picture_of_the_workbench_that_is_made() -> None:
+    source = ast.parse(text("scripts/workbench_pictures.py"))
+    values = [
+        each.value
+        for each in source.body
+        if isinstance(each, ast.Assign) and [ast.unparse(one) for one in each.targets] == ["NAMES"]
+    ]
+    made = {f"workbench-{name}.webp" for name in ast.literal_eval(values[0])}
+    shown = {name for page in PAGES for name in re.findall(r"pictures/(workbench-[\w.-]+)", text(page))}
+    assert shown == made
+    kept = {path.name: path.stat().st_size for path in (ROOT / "docs" / "pictures").glob("workbench-*")}
+    assert kept.keys() == made
+    assert max(kept.values()) <= 120_000
