@@ -1,19 +1,13 @@
 // Reviews and questions of companions: agents of other kinds that show their edits to the user (docs/reference/workbench.md).
 
-import { changeStream } from "./changes.ts";
+import { type Pauses, ServerStore } from "./server-store.ts";
 import { ApiError, api } from "./session.ts";
 import type { WrittenEntry } from "../written/written.ts";
 
-/** With the stream of changes reviews are asked for at its lines; this often all the same, in case one was lost. */
-const TOLD_MS = 60_000;
-/** Lines of one moment cost one question. */
-const GATHER_MS = 30;
-/** Without the stream. */
-const SHOWN_MS = 1_000;
-const HIDDEN_MS = 10_000;
+/** Times in ms. With the stream of changes reviews are asked for at its lines; this often all the same, in case one was lost. */
+const PAUSES: Pauses = { hidden: 10_000, told: 60_000, untold: 1_000 };
 /** While no companion runs, there is nothing to miss but its start. */
-const ALONE_MS = 10_000;
-const UNREACHED_MS = 2_000;
+const ALONE: Pauses = { ...PAUSES, untold: 10_000 };
 
 /** How a review or question ended, and by whom. `at` is in milliseconds. */
 export interface Outcome {
@@ -85,74 +79,26 @@ export interface Companion {
   written?: WrittenEntry;
 }
 
-export class ReviewStore extends EventTarget {
+export class ReviewStore extends ServerStore {
   waiting: Waiting[] = [];
   agents: string[] = [];
   folders: string[] = [];
   /** The companions whose files the page shows. */
   filePages: Companion[] = [];
   companions: Companion[] = [];
-  isReached = true;
-  isLoaded = false;
   #outcomes = new Map<string, Outcome>();
-  #timer = 0;
   #last = "";
-  #asking: Promise<void> | undefined;
-  #isStopped = true;
-  #isAlone = false;
-  #isBehind = false;
 
   constructor() {
-    super();
-    changeStream.listen({
-      reviewsChanged: () => this.#soon(),
-      lost: () => this.refresh(),
-      refused: () => this.#isStopped || this.#refuse(),
-    });
+    super("reviewsChanged");
   }
 
-  start(): void {
-    if (!this.#isStopped) return;
-    this.#isStopped = false;
-    document.addEventListener("visibilitychange", this.#see);
-    document.addEventListener("resume", this.renew);
-    addEventListener("online", this.renew);
-    addEventListener("offline", this.refresh);
-    this.#see();
+  protected override get pauses(): Pauses {
+    return this.companions.length ? PAUSES : ALONE;
   }
 
-  /** Ask now: the page was asleep or without a network, and its stream may be dead although nothing says so. */
-  renew = (): void => {
-    if (this.#isStopped) return;
-    if (!document.hidden) changeStream.renew();
-    this.refresh();
-  };
-
-  #see = (): void => {
-    if (document.hidden) changeStream.stop();
-    else changeStream.start();
-    this.refresh();
-  };
-
-  #soon(): void {
-    if (this.#isStopped) return;
-    clearTimeout(this.#timer);
-    this.#timer = window.setTimeout(this.refresh, GATHER_MS);
-  }
-
-  #refuse(): void {
-    this.stop();
-    this.dispatchEvent(new Event("refused"));
-  }
-
-  stop(): void {
-    this.#isStopped = true;
-    clearTimeout(this.#timer);
-    changeStream.stop();
-    document.removeEventListener("visibilitychange", this.#see);
-    document.removeEventListener("resume", this.renew);
-    removeEventListener("online", this.renew);
-    removeEventListener("offline", this.refresh);
+  protected override get isTold(): boolean {
+    return this.stream.hasReviews;
   }
 
   /** The companions at which something waits that was written without a review. */
@@ -168,55 +114,16 @@ export class ReviewStore extends EventTarget {
   note(outcome: Outcome): void {
     this.#outcomes.set(outcome.id, { ...outcome, at: outcome.at * 1000 });
     this.waiting = this.waiting.filter((one) => one.key !== outcome.id);
-    this.#tell();
-    this.refresh();
+    this.learn(outcome.id);
   }
 
-  refresh = (): void => {
-    clearTimeout(this.#timer);
-    if (this.#isStopped) return;
-    if (this.#asking) {
-      this.#isBehind = true;
-      return;
-    }
-    this.#asking = this.#ask().finally(() => {
-      this.#asking = undefined;
-      if (this.#isStopped) return;
-      if (this.#isBehind) {
-        this.#isBehind = false;
-        this.refresh();
-        return;
-      }
-      const pause = document.hidden
-        ? HIDDEN_MS
-        : changeStream.hasReviews
-          ? TOLD_MS
-          : this.#isAlone
-            ? ALONE_MS
-            : SHOWN_MS;
-      this.#timer = window.setTimeout(this.refresh, this.isReached ? pause : Math.min(pause, UNREACHED_MS));
-    });
-  };
-
-  async #ask(): Promise<void> {
-    try {
-      const { companions } = await api<{ companions: Companion[] }>("GET", "reviews");
-      this.#isAlone = companions.length === 0;
-      const said = JSON.stringify(companions);
-      const hasChanged = said !== this.#last || !this.isLoaded || !this.isReached;
-      this.isReached = this.isLoaded = true;
-      if (!hasChanged) return;
-      this.#last = said;
-      this.#take(companions);
-      this.#tell();
-    } catch (error) {
-      if (error instanceof ApiError && error.status === 401) {
-        this.#refuse();
-      } else if (this.isReached) {
-        this.isReached = false;
-        this.#tell();
-      }
-    }
+  protected override async take(): Promise<boolean> {
+    const { companions } = await api<{ companions: Companion[] }>("GET", "reviews");
+    const said = JSON.stringify(companions);
+    if (said === this.#last) return false;
+    this.#last = said;
+    this.#take(companions);
+    return true;
   }
 
   #take(companions: Companion[]): void {
@@ -257,10 +164,6 @@ export class ReviewStore extends EventTarget {
       ])
       .filter((one) => !this.#outcomes.has(one.key))
       .sort((one, other) => other.at - one.at);
-  }
-
-  #tell(): void {
-    this.dispatchEvent(new Event("change"));
   }
 }
 

@@ -3,6 +3,7 @@
 import { changeStream } from "./changes.ts";
 import { PAGE } from "../place.ts";
 import type { TaskRow, TaskState } from "./protocol.ts";
+import { Repeated } from "./repeated.ts";
 import { api } from "./session.ts";
 
 export type SessionState = "waiting" | "working" | "done" | "failed";
@@ -147,10 +148,8 @@ export class SessionList extends EventTarget {
   #told = new Map<string, number>();
   #next = "";
   #hasMore = false;
-  #timer = 0;
-  #asking: Promise<void> | undefined;
-  #isBehind = false;
   #isStarted = false;
+  readonly #asking = new Repeated(() => this.#ask(), GATHER_MS);
 
   /** Begin to keep the list current; `EventTarget`s given tell of further occasions to ask by "change". */
   start(...others: EventTarget[]): void {
@@ -210,22 +209,7 @@ export class SessionList extends EventTarget {
   }
 
   #soon(): void {
-    if (!this.#isStarted) return;
-    clearTimeout(this.#timer);
-    this.#timer = window.setTimeout(() => this.#refresh(), GATHER_MS);
-  }
-
-  #refresh(): void {
-    if (this.#asking) {
-      this.#isBehind = true;
-      return;
-    }
-    this.#asking = this.#ask().finally(() => {
-      this.#asking = undefined;
-      if (!this.#isBehind) return;
-      this.#isBehind = false;
-      this.#soon();
-    });
+    if (this.#isStarted) this.#asking.soon();
   }
 
   async #ask(): Promise<void> {
