@@ -2,12 +2,17 @@
 
 import { splitLines } from "../diff/line-diff.ts";
 import { changedPart } from "../diff/long-rows.ts";
+import { type HunkMarks, type Mark as Words, hunkMarks } from "../diff/words.ts";
 import { type Mark, isBack } from "./marks.ts";
 import type { WrittenDiff, WrittenHunk } from "./written.ts";
 
 /** Number of lines around a hunk that are shown, and the smallest number of lines that are folded. */
 const MARGIN = 3;
 const SMALLEST_FOLD = 4;
+/** Maximum number of characters of a hunk whose lines are compared by words: the page waits for it. */
+const LONGEST_MARKED = 60_000;
+/** What is marked in hunks: a file is drawn again with each key. */
+const MARKS = new WeakMap<WrittenHunk, HunkMarks>();
 
 /** A line of one side: its number from 1, and its text without the line end. */
 export interface SideLine {
@@ -16,8 +21,8 @@ export interface SideLine {
   /** Where it stands, from 0: in the old text, or in the new one. */
   source: "old" | "new";
   at: number;
-  /** The part of the text that differs from the line on the other side. */
-  mark?: [number, number];
+  /** The parts of the text that differ from the line on the other side; none if it stands for no other line. */
+  marks: readonly Words[];
 }
 
 export type Part =
@@ -93,14 +98,24 @@ function hunkPart(hunk: WrittenHunk, mark: Mark | undefined): Part {
       lacksNewline,
     };
   const after = lines(hunk.new_lines, hunk.new_start, "new", hunk.new_start, areMixed);
-  // Lines of hunks of one size are taken for the same lines before and after.
-  if (before.length === after.length) {
-    before.forEach((line, at) => {
-      const other = after[at] as SideLine;
-      [line.mark, other.mark] = [changedPart(line.text, other.text), changedPart(other.text, line.text)];
-    });
-  }
+  let marks = MARKS.get(hunk);
+  if (!marks) MARKS.set(hunk, (marks = marksOf(before, after)));
+  before.forEach((line, at) => (line.marks = marks.old[at] ?? []));
+  after.forEach((line, at) => (line.marks = marks.now[at] ?? []));
   return { kind: "hunk", hunk, isBack: false, before, after, lacksNewline };
+}
+
+/** Return the words that differ, or of a long hunk one part of each of its lines. */
+function marksOf(before: readonly SideLine[], after: readonly SideLine[]): HunkMarks {
+  const [old, now] = [before, after].map((side) => side.map((line) => line.text)) as [string[], string[]];
+  const characters = [...old, ...now].reduce((sum, text) => sum + text.length, 0);
+  if (characters <= LONGEST_MARKED) return hunkMarks(old, now);
+  // Lines of hunks of one size are taken for the same lines before and after.
+  if (old.length !== now.length) return { old: [], now: [] };
+  return {
+    old: old.map((text, at) => [changedPart(text, now[at] ?? "")]),
+    now: now.map((text, at) => [changedPart(text, old[at] ?? "")]),
+  };
 }
 
 /** Return lines that have numbers after `from`, and stand in a text from `place` on. */
@@ -116,5 +131,6 @@ function lines(
     text: text.replace(areEndsShown ? /\n$/ : /\r?\n$/, ""),
     source,
     at: place + at,
+    marks: [],
   }));
 }

@@ -109,4 +109,30 @@ describe("both sides of a file that was written", () => {
       ),
     ).toMatchObject([{ lacksNewline: true }]);
   });
+
+  it("mark the words that differ, as the editor of diffs does, also where a hunk has more lines than before", () => {
+    const file = writtenOf(
+      "rows = execute(ALL, zone, 1)\n",
+      "import time\nrows = execute(ONE, zone, 2)\n",
+      () => false,
+    );
+    const marked = (which: "before" | "after") =>
+      partsOf(file, () => undefined, NONE).flatMap((part) =>
+        part.kind === "hunk"
+          ? part[which].map(({ text, marks }) => marks.map(([from, to]) => text.slice(from, to)))
+          : [],
+      );
+    expect(marked("before")).toEqual([["ALL", "1"]]);
+    expect(marked("after")).toEqual([[], ["ONE", "2"]]);
+  });
+
+  it("mark one part of each line of a hunk that is very long", () => {
+    const lines = (word: string) => `${"x".repeat(200)} ${word} a ${word}\n`.repeat(400);
+    const [part] = partsOf(
+      writtenOf(lines("b"), lines("c"), () => false),
+      () => undefined,
+      NONE,
+    );
+    expect(part?.kind === "hunk" && part.before[0]?.marks).toEqual([[201, 206]]);
+  });
 });

@@ -214,7 +214,7 @@ export class WrittenFileElement extends PageElement {
   #row(
     side: "o" | "w",
     kind: "d" | "a" | "ghost" | "same" | "",
-    { number, text, mark, source, at }: SideLine,
+    { number, text, marks, source, at }: SideLine,
     end = "",
   ): TemplateResult {
     const sign = kind === "d" ? "\u2212" : kind === "a" ? "+" : "";
@@ -226,7 +226,7 @@ export class WrittenFileElement extends PageElement {
         >${said ? html`<span class="vh">${said} </span>` : nothing}${exactPieces(
           text,
           this.colours[source][at] ?? [],
-          sign && mark ? [mark] : [],
+          sign ? marks : [],
         ).map(piece)}</code
       >${end ? html`<span class="end">${end}</span>` : nothing}
     </div>`;
