@@ -1,6 +1,7 @@
 """The text of the agent before the calls that are open, or that it makes next: the end of a fold of events. Pure."""
 
-from dataclasses import dataclass
+from collections import deque
+from dataclasses import dataclass, field
 
 from isthmus.models.port.base import Message, text_of
 
@@ -12,30 +13,54 @@ LONGEST_SAID = 4_000
 class SaidText:
     """The end of the agent's last text. A message of a model has it whole; other agents have texts alone."""
 
-    text: str = ""
+    _parts: deque[str] = field(default_factory=deque[str])
+    """The last parts of the text, which are at least `LONGEST_SAID` characters if it has as many."""
+    _size: int = 0
+    """Number of characters in the parts."""
     _message_id: str = ""
     _is_of_model: bool = False
 
+    @property
+    def text(self) -> str:
+        """The end of the text."""
+        return "".join(self._parts)[-LONGEST_SAID:]
+
     def begin(self) -> None:
         """Begin with a prompt, before which nothing was said."""
-        self.text, self._message_id, self._is_of_model = "", "", False
+        self._set("", "")
+        self._is_of_model = False
 
     def take_part(self, message_id: str, text: str) -> None:
         """Take more of a text; after a model's message it is the beginning of one that comes whole."""
-        if not self._is_of_model:
-            before = self.text if message_id == self._message_id else ""
-            self.text, self._message_id = (before + text)[-LONGEST_SAID:], message_id
+        if self._is_of_model or not text:
+            return
+        if message_id != self._message_id:
+            self._set("", message_id)
+        self._add(text)
 
     def take_whole(self, text: str) -> None:
         """Take a text of an agent that has no messages of a model, also if its parts came before."""
         if not self._is_of_model:
-            self.text, self._message_id = text[-LONGEST_SAID:], ""
+            self._set(text, "")
 
     def take_reply(self, message: Message) -> None:
         """Take a message of a model, with what it says beside its calls."""
-        self.text, self._is_of_model = text_of(message)[-LONGEST_SAID:], True
+        self._set(text_of(message), self._message_id)
+        self._is_of_model = True
 
     def end_call(self) -> None:
         """Note the end of a call: what an agent without messages of a model said before is not about the next one."""
         if not self._is_of_model:
-            self.text = ""
+            self._set("", self._message_id)
+
+    def _set(self, text: str, message_id: str) -> None:
+        self._parts.clear()
+        self._size, self._message_id = 0, message_id
+        self._add(text)
+
+    def _add(self, text: str) -> None:
+        kept = text[-LONGEST_SAID:]
+        self._parts.append(kept)
+        self._size += len(kept)
+        while self._size - len(self._parts[0]) >= LONGEST_SAID:
+            self._size -= len(self._parts.popleft())

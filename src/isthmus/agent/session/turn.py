@@ -74,14 +74,15 @@ class AgentTurn:
             asyncio.CancelledError: the turn is over: its task was cancelled, or the journal took no more events.
         """
         for event in events:
-            event = _with_wants(self.session, event)
+            if isinstance(event, ToolCallUpdate):
+                event = _with_wants(self.session, event)
             await self.keep(self.session.apply(event))
             self.spending.used(self.session, event)
 
 
-def _with_wants(session: Session, event: AgentEvent) -> AgentEvent:
+def _with_wants(session: Session, event: ToolCallUpdate) -> ToolCallUpdate:
     """Return an event; one with a question also has what the agent said before the call."""
-    if not isinstance(event, ToolCallUpdate) or (request := event.tool_call.confirmation_request) is None:
+    if (request := event.tool_call.confirmation_request) is None:
         return event
     if request.wants is not None or event.tool_call.tool_name in (ELICITATION, SAMPLING, LOOP_QUESTION):
         return event  # a server asks, or we do

@@ -39,7 +39,8 @@ _IDS_AT_ONCE: Final = 400
 """Number of ids in one query; databases limit the values of a query."""
 _UNENDED: Final = tuple(state for state in TaskState if not state.is_terminal)
 _WAITING: Final = tuple(state for state in TaskState if state.is_waiting)
-_SAME: Final = 'other.context = tasks.context AND {0}other."user" = tasks."user" AND other.parent = \'\''
+_SAME: Final = "other.context = tasks.context AND other.\"user\" || '' = tasks.\"user\" AND other.parent = ''"
+"""Condition for another task of the session; the user is compared so that the index of the contexts is used."""
 _IS_LAST: Final = (
     f"NOT EXISTS (SELECT 1 FROM tasks AS other WHERE {_SAME}"
     " AND other.key > tasks.key AND other.updated >= tasks.updated)"
@@ -209,7 +210,7 @@ class SqlSessions(SessionStore):
         """Return the next sessions that may fit, without those whose state is another one for certain."""
         plain = self._dialect.unindexed
         fits, conditions = task_conditions(TaskQuery(), user, roots, self._dialect)
-        fits += f" AND parent = '' AND {_IS_LAST.format(plain)}"
+        fits += f" AND parent = '' AND {_IS_LAST}"
         values: list[Any] = [*conditions]
         archived = 'SELECT context FROM sessions WHERE "user" = ? AND archived IS NOT NULL'
         fits += f" AND {'' if query.is_archived else plain}context {'' if query.is_archived else 'NOT '}IN ({archived})"
