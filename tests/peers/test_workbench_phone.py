@@ -73,16 +73,27 @@ def shown(page: Page) -> dict[str, Any]:
     return page.evaluate(MEASURE)
 
 
-def test_a_question_has_the_screen_and_its_diff_most_of_it(pocket: Page) -> None:
+def test_a_question_has_the_screen_and_its_diff_most_of_it(pocket: Page, served: Workbench) -> None:
     pocket.locator(".item .cover").first.tap()
-    expect(pocket.locator(".sheet-head h1")).to_have_text("Change schedule.py")
+    task = pocket.url.partition("/ui/question/")[2].partition("%2F")[0]
+    measure_sizes(pocket)
+    # Its card in the session leads to the same sheet.
+    pocket.set_viewport_size({"width": 390, "height": 844})
+    pocket.goto(f"{served.url}ui/task/{task}")
+    pocket.locator("isthmus-task a[href*='/ui/question/']").tap()
+    measure_sizes(pocket)
+
+
+def measure_sizes(page: Page) -> None:
+    """Check the question on the screen at each size of a phone, upright and on its side."""
+    expect(page.locator(".sheet-head h1")).to_have_text("Change schedule.py")
     for (width, height), least in {(390, 844): 0.7, (320, 700): 0.6, (844, 390): 0.45}.items():
-        pocket.set_viewport_size({"width": width, "height": height})
-        found = shown(pocket)
+        page.set_viewport_size({"width": width, "height": height})
+        found = shown(page)
         assert found["share"] >= least, (width, found)
         assert found["heights"] == [56, 36, 36], (width, found)
         assert found["width"] <= 0, (width, found)
-    expect(pocket.locator("nav")).to_be_hidden()
+    expect(page.locator("nav")).to_be_hidden()
 
 
 def test_a_keyboard_moves_neither_the_head_nor_what_is_read(pocket: Page) -> None:
