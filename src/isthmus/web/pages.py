@@ -4,11 +4,9 @@ The page speaks A2A. This API has what A2A has not: pairing a browser, and the d
 (docs/reference/workbench.md).
 """
 
-import asyncio
-import itertools
 import logging
 import time
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, cast
 from urllib.parse import parse_qs
@@ -21,22 +19,22 @@ from isthmus.a2a.server.application import BodyOf, Identify
 from isthmus.a2a.server.http.http_request import HttpRequest
 from isthmus.a2a.server.http.sse import EventStream, OpenStreams
 from isthmus.a2a.server.users.auth import Principal, Refusal
-from isthmus.a2a.server.users.users import TokenEntry, UsersError, UserTable
-from isthmus.client import AgentClient, CommandScope, LineCompleter
+from isthmus.a2a.server.users.users import UsersError, UserTable
+from isthmus.client import AgentClient
 from isthmus.encoding.event_stream import comment
 from isthmus.encoding.json_text import JsonError, decode
-from isthmus.errors import IsthmusError, Unavailable
+from isthmus.errors import Unavailable
 from isthmus.listeners.connection_slot import token_shown
-from isthmus.slash_commands.tree import Completion, completions
-from isthmus.text.visible import visible_line
 from isthmus.web.bundle import HEADERS, ROOT, Bundle
 from isthmus.web.changes import ChangeFeed, TooManyStreamsError
 from isthmus.web.devices import Devices
 from isthmus.web.json_response import json_response as _json
+from isthmus.web.line_completion import complete_line
 from isthmus.web.links import entry_link, is_origin, is_reachable
 from isthmus.web.model_figures import model_prices, use_today
 from isthmus.web.notifications import Notifications
-from isthmus.web.pairing import SHORT_SECONDS, PairingCode, PairingCodes, TooManyCodesError, WrongCodeError
+from isthmus.web.paired_devices import PairedDevices, shown_device
+from isthmus.web.pairing import SHORT_SECONDS, PairingCodes, TooManyCodesError, WrongCodeError
 from isthmus.web.pictures import PICTURES, PicturesApi
 from isthmus.web.push.answering import PushedAnswers
 from isthmus.web.push.requests import answer_pushed, let_answer, push_state, subscribe
@@ -49,22 +47,10 @@ from isthmus.web.view import NotShownError, WorkbenchView
 API = f"{ROOT}api/"
 AgentOf: TypeAlias = Callable[[str], AgentClient]
 """Function that returns the agent as a user sees it; the local user's name is empty."""
-DEVICE_SECONDS = 90 * 86_400.0
-"""Time in seconds after which a device has to be paired again."""
-USE_SECONDS = 3_600.0
-"""Time in seconds after which the use of a device is written down again."""
 MAXIMUM_BODY = 10_000
 """Maximum size of a request to the API in bytes."""
-MAXIMUM_COMPLETIONS = 50
-"""Maximum number of completions of a line."""
-COMPLETION_SECONDS = 3.0
-"""Maximum time for the completions of a line."""
 MAXIMUM_EVENT_ID = 15
 """Maximum number of digits of the id after which a stream goes on: milliseconds since 1970."""
-MAXIMUM_LABEL = 60
-"""Maximum number of characters of a device's name."""
-MAXIMUM_DEVICES = 50
-"""Maximum number of devices of one user."""
 
 Reply: TypeAlias = dict[str, Any] | Refusal | Response
 
@@ -227,31 +213,16 @@ class WorkbenchPages:
             return Refusal(403, str(error), {})
         except TooManyCodesError as error:
             return Refusal(429, str(error), {"Retry-After": f"{error.seconds:.0f}"})
-        if used.by and used.by not in self.users.table().entries:
-            return Refusal(403, "the device that made this code was removed; make a new one elsewhere", {})
-        return await self._let_in(used, visible_line(label).strip()[:MAXIMUM_LABEL] or "a browser")
-
-    async def _let_in(self, code: PairingCode, label: str) -> Reply:
-        now, user = self.now(), code.user
-        if len(self._devices_of(user)) >= MAXIMUM_DEVICES:
-            return Refusal(409, f"there are {MAXIMUM_DEVICES} devices already; revoke one of them first", {})
-
-        def change(table: UserTable) -> tuple[UserTable, tuple[TokenEntry, str]]:
-            own = _unlike(label, {entry.device for entry in table.entries.values() if entry.name == user})
-            changed, entry, token = table.with_device(user, own, now, now + DEVICE_SECONDS, code.by)
-            return changed, (entry, token)
-
-        entry, token = await asyncio.to_thread(self.users.change, change)
-        return {"token": token, "id": entry.id, "user": user, "device": entry.device, "expires": entry.expires}
+        return await self._devices.let_in(used, label)
 
     async def _session(self, principal: Principal, request: HttpRequest, body_of: BodyOf) -> Reply:
         entry = self.users.table().entries.get(principal.token_id)
         if entry is not None and entry.device:
-            await self._note_use(entry)
+            await self._devices.note_use(entry)
         return {
             "user": principal.name,
-            "device": None if entry is None else _shown(entry),
-            "devices": len(self._devices_of(principal.name)),
+            "device": None if entry is None else shown_device(entry),
+            "devices": len(self._devices.of(principal.name)),
             "agent": self.agent,
             "version": __version__,
             "workspaces": list(self.workspaces),
@@ -259,12 +230,6 @@ class WorkbenchPages:
             "reviews": self.reviews is not None and not principal.name,
             "entry": self.bundle.entry,
         }
-
-    async def _note_use(self, entry: TokenEntry) -> None:
-        """Keep when a device was used; not more often than once an hour, since the table is a file."""
-        now = self.now()
-        if entry.used is None or now - entry.used >= USE_SECONDS:
-            await asyncio.to_thread(self.users.change, lambda table: (table.with_use(entry.id, now), None))
 
     async def _follow_changes(self, principal: Principal, request: HttpRequest, body_of: BodyOf) -> Reply:
         reviews = None if principal.name else self.review_feed
@@ -302,31 +267,10 @@ class WorkbenchPages:
         return {"code": code.text, "seconds": SHORT_SECONDS, "link": link.url, "qr": qr}
 
     async def _complete(self, principal: Principal, request: HttpRequest, body_of: BodyOf) -> Reply:
-        """Complete a line: names of commands and their arguments, files and folders behind ``@``."""
         given = await _object(request, body_of)
         if isinstance(given, Refusal):
             return given
-        line, context_id, workspace = given.get("line"), given.get("contextId"), given.get("workspace")
-        if not isinstance(line, str) or not isinstance(context_id, str | None) or not isinstance(workspace, str | None):
-            return Refusal(400, "expected line, and perhaps contextId and workspace, all text", {})
-        agent = self.agent_of(principal.name) if self.agent_of is not None else None
-        if agent is None:
-            return {"completions": []}
-        scope = CommandScope(None, context_id or None, {"workspace_path": workspace} if workspace else None)
-        try:
-            async with asyncio.timeout(COMPLETION_SECONDS):
-                found = await completed_line(agent, scope, line)
-        except TimeoutError:
-            found = ()
-        except Unavailable:
-            raise
-        except IsthmusError as error:
-            return Refusal(400, str(error), {})
-        return {
-            "completions": [
-                {"line": item.line, "description": item.description} for item in found[:MAXIMUM_COMPLETIONS]
-            ]
-        }
+        return await complete_line(None if self.agent_of is None else self.agent_of(principal.name), given)
 
     async def _tools(self, principal: Principal, request: HttpRequest, body_of: BodyOf) -> Reply:
         query = parse_qs(request.scope.get("query_string", b"").decode("ascii", "replace"))
@@ -386,33 +330,14 @@ class WorkbenchPages:
         return {"endpoint": None}
 
     async def _list_devices(self, principal: Principal, request: HttpRequest, body_of: BodyOf) -> Reply:
-        table, devices = self.users.table(), self._devices_of(principal.name)
-        shown = [{**_shown(entry), "pairs": [each.id for each in table.paired_by(entry.id)]} for entry in devices]
-        return {"devices": shown, "this": principal.token_id}
+        return self._devices.listing(principal)
 
     async def _revoke(self, principal: Principal, request: HttpRequest, body_of: BodyOf) -> Reply:
-        device_id: str = request.scope["path"].rpartition("/")[2]
-        if device_id not in {entry.id for entry in self._devices_of(principal.name)}:
-            return Refusal(404, "you have no such device", {})
-        gone = await asyncio.to_thread(self.users.change, lambda table: table.revoked(device_id))
-        return {"revoked": device_id, "with": [entry.id for entry in gone if entry.id != device_id]}
+        return await self._devices.revoke(principal.name, request.scope["path"].rpartition("/")[2])
 
-    def _devices_of(self, user: str) -> list[TokenEntry]:
-        entries = self.users.table().entries.values()
-        return [entry for entry in entries if entry.device and entry.name == user and not entry.is_expired(self.now())]
-
-
-async def completed_line(agent: AgentClient, scope: CommandScope, line: str) -> Sequence[Completion]:
-    """Return the completions of a line: from the tree of commands, else what the agent knows.
-
-    Raises:
-        IsthmusError: the scope is not one of the user's.
-    """
-    if line.startswith("/") and "\n" not in line:
-        found = completions(line, await agent.commands(scope))
-        if found:
-            return found
-    return await agent.complete(scope, line) if isinstance(agent, LineCompleter) else ()
+    @property
+    def _devices(self) -> PairedDevices:
+        return PairedDevices(self.users, self.now)
 
 
 async def _object(request: HttpRequest, body_of: BodyOf) -> dict[str, Any] | Refusal:
@@ -427,23 +352,6 @@ async def _object(request: HttpRequest, body_of: BodyOf) -> dict[str, Any] | Ref
     except JsonError as error:
         return Refusal(400, str(error), {})
     return cast("dict[str, Any]", value) if isinstance(value, dict) else Refusal(400, "expected a JSON object", {})
-
-
-def _unlike(label: str, taken: Collection[str]) -> str:
-    """Return a device's label, with a number if another device of the user has it: an answer names its device."""
-    numbered = (f"{label} {number}" for number in itertools.count(2))
-    return next(name for name in itertools.chain([label], numbered) if name not in taken)
-
-
-def _shown(entry: TokenEntry) -> dict[str, Any]:
-    return {
-        "id": entry.id,
-        "label": entry.device,
-        "paired": entry.created,
-        "expires": entry.expires,
-        "used": entry.used,
-        "pairedBy": entry.paired_by or None,
-    }
 
 
 def _devices_unusable(error: UsersError) -> Response:

@@ -25,7 +25,8 @@ from isthmus.journal.sqlite.journal import SqliteJournal
 from isthmus.web.bundle import Bundle, read_bundle
 from isthmus.web.changes import ChangeFeed
 from isthmus.web.notifications import Notifications
-from isthmus.web.pages import MAXIMUM_DEVICES, WorkbenchPages
+from isthmus.web.pages import WorkbenchPages
+from isthmus.web.paired_devices import MAXIMUM_DEVICES
 from isthmus.web.push.answering import PushedAnswers
 from isthmus.web.push.sent_file import SentFile
 from isthmus.web.push.sent_questions import AnswerRecord, AnswerToken, SentQuestion, token_digest
