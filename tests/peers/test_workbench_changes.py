@@ -342,6 +342,22 @@ def test_a_changed_line_has_marked_words_signs_and_both_numbers(page: Page, colo
     expect(page.locator("isthmus-diff .cm-line")).to_have_count(22)
 
 
+@pytest.mark.parametrize(("width", "place"), [(800, ".cm-hunk"), (1200, ".nk")])
+def test_each_state_of_a_hunk_is_seen_in_forced_colours(page: Page, width: int, place: str) -> None:
+    page.emulate_media(forced_colors="active")
+    same = lines_of("same", 20)
+    mount(page, f"one\n{same}two\n", f"ONE\n{same}TWO\n", width)
+    found = page.locator(f"isthmus-diff {place}").first
+    seen = {"open": found.screenshot()}
+    for name in ("taken", "kept"):
+        found.locator(f"button[name={name}]").click()
+        expect(found.locator(f"button[name={name}]")).to_have_attribute("aria-pressed", "true")
+        page.evaluate("mounted.diff.shadowRoot.activeElement?.blur()")
+        page.mouse.move(0, 700)
+        seen[name] = found.screenshot()
+    assert len(set(seen.values())) == 3
+
+
 def lines_of(name: str, count: int) -> str:
     return "".join(f"{name} {number}\n" for number in range(count))
 
