@@ -21,6 +21,8 @@ interface Row {
   outcome: Outcome | undefined;
   now: number;
   open: () => void;
+  /** Words for what a swipe to the left does; empty if it does nothing. */
+  swipe: string;
 }
 
 /** Return the row of an item. */
@@ -31,6 +33,8 @@ export function itemRow(item: Item, row: Row) {
   return html`<li
     class="item ${row.isChosen ? "on" : ""} ${isAnswered ? "done" : ""}"
     aria-current=${row.isChosen ? "true" : nothing}
+    data-key=${isAnswered ? nothing : item.key}
+    data-swipe=${row.swipe || nothing}
   >
     <button class="cover" ?disabled=${isAnswered && !review} @click=${row.open}>
       ${lines.from} <span class="what cut" dir="auto">${lines.what}</span>

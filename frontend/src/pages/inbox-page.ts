@@ -5,6 +5,8 @@ import { MARK, icon } from "../frame/icons.ts";
 import { choicesOf, isListed } from "../inbox/filter.ts";
 import { type Item, InboxItems } from "../inbox/items.ts";
 import { listHead } from "../inbox/list-head.ts";
+import type { Gesture } from "../gestures/recogniser.ts";
+import { watchTouch } from "../gestures/touch.ts";
 import { itemRow, loadingRows } from "../inbox/rows.ts";
 import { fileName, isForm, shownPath } from "../questions/question.ts";
 import { ask } from "../questions/words.ts";
@@ -66,6 +68,7 @@ export class InboxPage extends PageElement {
   /** What is kept in view after its end, so that it is seen how it ended. */
   #kept = "";
   #phone = new PhoneWatch(this);
+  #unwatch: (() => void) | undefined;
   /** Key of the question whose address was copied. */
   #copied = "";
   /** The last request for who answered; one at a time, since many questions may end at once. */
@@ -74,11 +77,13 @@ export class InboxPage extends PageElement {
   override connectedCallback(): void {
     super.connectedCallback();
     addEventListener("keydown", this.#press);
+    this.#unwatch = watchTouch(this, { onGesture: this.#touched, onButtons: true });
   }
 
   override disconnectedCallback(): void {
     super.disconnectedCallback();
     removeEventListener("keydown", this.#press);
+    this.#unwatch?.();
   }
 
   override willUpdate(changed: Map<string, unknown>): void {
@@ -385,6 +390,7 @@ export class InboxPage extends PageElement {
   #more(item: Item) {
     return html`<isthmus-more
       .subject=${item.key}
+      .note=${this.#card?.hasGestures ? phoneWord("gestures") : ""}
       .rows=${() => [...(this.#card?.further ?? []), ...this.#rowsOf(item)]}
     ></isthmus-more>`;
   }
@@ -427,6 +433,16 @@ export class InboxPage extends PageElement {
       });
     return rows;
   }
+
+  /** A swipe to the left over a row puts its question off, or back to its place. */
+  #touched = (gesture: Gesture, target: Element): void => {
+    for (const one of this.querySelectorAll(".item.near")) one.classList.remove("near");
+    const row = target.closest<HTMLElement>(".item[data-swipe]");
+    const key = row?.dataset.key;
+    if (!row || !key || !("direction" in gesture) || gesture.direction !== "left") return;
+    if (gesture.kind === "swipe") this.#putOff(key, !isLater(key));
+    else row.classList.add("near");
+  };
 
   /** Put a question off to the end of the list, or back to its place; another one is shown then, if there is one. */
   #putOff(key: string, isOff: boolean): void {
@@ -548,6 +564,7 @@ export class InboxPage extends PageElement {
       sessions: this.sessions,
       outcome: this.reviews.outcome(item.key),
       now: this.now,
+      swipe: this.#phone.isPhone && !item.isAnswered ? phoneWord(isLater(item.key) ? "notLater" : "later") : "",
       open: () => {
         this.#kept = item.isAnswered ? item.key : "";
         this.#show(item.key);

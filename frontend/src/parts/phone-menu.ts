@@ -22,6 +22,8 @@ export interface MenuRow {
 export class MoreMenu extends PageElement {
   /** Return the rows, as they are when the menu is drawn. */
   @property({ attribute: false }) rows: () => readonly MenuRow[] = () => [];
+  /** What can be done without the menu; empty if nothing can. */
+  @property() note = "";
   /** What the rows are about: the menu closes when it changes. */
   @property() subject = "";
   @property({ type: Number }) version = 0;
@@ -66,6 +68,7 @@ export class MoreMenu extends PageElement {
       <ul>
         ${this.rows().map((row) => html`<li>${this.#row(row)}</li>`)}
       </ul>
+      ${this.note ? html`<p class="note">${this.note}</p>` : nothing}
     </dialog>`;
   }
 

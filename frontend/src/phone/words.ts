@@ -12,6 +12,10 @@ export const TABLE = {
   commentNote: ["goes back with the answer", "随回答一起送回"],
   rejectNote: ["all open questions of this turn, with your words", "本轮所有未回答的问题,并附上您的话"],
   cancelNote: ["ends the call without an answer", "不作回答并结束调用"],
+  gestures: [
+    "With a finger: swipe a hunk right to accept it, left to keep it as it was. Hold a line to comment on it, tap twice to edit.",
+    "用手指:在更改块上右滑为接受,左滑为保留原样。按住一行可评论,轻点两下可编辑。",
+  ],
   later: ["Later", "稍后"],
   laterNote: ["goes to the end of the list on this device", "移到此设备列表的末尾"],
   notLater: ["Back to its place", "放回原位"],

@@ -32,6 +32,7 @@ import {
 import { DIFF_STYLES } from "./diff-styles.ts";
 import { COLOURS, DIFF_THEME, THEME } from "./diff-theme.ts";
 import { foldLines, foldsOf, unfolded } from "./folds.ts";
+import { type Touched, watchDiffTouch } from "./diff-touch.ts";
 import { hunkHeads } from "./hunk-heads.ts";
 import { StickySwitch, hunkSwitches } from "./hunk-switch.ts";
 import type { LineComment, Place, WrittenLine } from "./line-comments.ts";
@@ -107,6 +108,8 @@ export interface DiffOptions extends CommentEvents {
   label: { caption: SideWords; before: string; after: string; line: LineWords; hunk: HunkWords; comment: CommentWords };
   onChange: (text: string) => void;
   onChoose: (place: Place) => void;
+  /** A gesture asks to edit at the chosen line, or to comment on it. */
+  onTouched: (what: Touched) => void;
   /** Another hunk was on the screen as a whole. */
   onSeen: () => void;
 }
@@ -292,13 +295,13 @@ export function showDiff(root: ShadowRoot, options: DiffOptions): DiffView {
     choose(right);
   }
 
-  function clicked(event: MouseEvent): void {
-    const target = event.target as Element;
+  /** Choose the line at a place of the window; return whether there is one. */
+  function chooseAt(target: Element, x: number, y: number): boolean {
     if (
       !options.isOpen ||
       target.closest("button, .cm-comment, .cm-hunk, .cm-fold, .cm-filler, .cm-switch, .stick, .neck")
     )
-      return;
+      return false;
     const element = target.closest<HTMLElement>(".cm-deletedLine");
     if (element) {
       deleted?.element.classList.remove("cm-chosenLine");
@@ -306,18 +309,32 @@ export function showDiff(root: ShadowRoot, options: DiffOptions): DiffView {
       element.classList.add("cm-chosenLine");
       right.dispatch({ effects: chosenSet.of(false) });
       options.onChoose({ side: "old", line: deleted.line });
-      return;
+      return true;
     }
     const view = views.find((one) => one.dom.contains(target));
-    if (!view) return;
-    const position = view.posAtCoords({ x: event.clientX, y: event.clientY }, false);
+    if (!view) return false;
+    const position = view.posAtCoords({ x, y }, false);
     const { main } = view.state.selection;
     // Where text can be selected or typed the cursor is in its place already.
     if (main.empty && view.state.doc.lineAt(main.head).number !== view.state.doc.lineAt(position).number)
       view.dispatch({ selection: { anchor: position } });
     choose(view);
+    return true;
   }
+  const clicked = ({ target, clientX, clientY }: MouseEvent): void => {
+    chooseAt(target as Element, clientX, clientY);
+  };
   parent.addEventListener("click", clicked);
+  const unwatch = options.isOpen
+    ? watchDiffTouch({
+        parent,
+        right,
+        left,
+        chooseAt,
+        wasSeen: (hunk) => seen?.wasSeen(hunk) ?? true,
+        onTouched: options.onTouched,
+      })
+    : undefined;
 
   const found = LanguageDescription.matchFilename(languages, options.path.split("/").pop() ?? "");
   if (found !== null) {
@@ -424,6 +441,7 @@ export function showDiff(root: ShadowRoot, options: DiffOptions): DiffView {
     },
     destroy() {
       parent.removeEventListener("click", clicked);
+      unwatch?.();
       screen?.end();
       stick?.destroy();
       shown.destroy();

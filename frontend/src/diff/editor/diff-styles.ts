@@ -204,6 +204,15 @@ export const DIFF_STYLES = css`
       height: 44px;
     }
   }
+  /* Lines are broken, so that movement to the sides is left to swipes. */
+  .cm-editor .cm-scroller {
+    touch-action: pan-y pinch-zoom;
+  }
+  /* what the swipe of a finger would do if it ended now */
+  .hb.near {
+    outline: 2px solid var(--accent);
+    outline-offset: -3px;
+  }
   /* on a phone the choice is a switch below the hunk */
   .cm-switch,
   .stick {

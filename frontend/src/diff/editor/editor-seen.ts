@@ -5,6 +5,7 @@ import { type BlockInfo, BlockType, type EditorView } from "@codemirror/view";
 import { differenceOf } from "../chunks.ts";
 import type { LineHunk } from "../line-diff.ts";
 import { parentOf, scrollerOf, windowOf } from "../on-screen.ts";
+import type { Hunk } from "./diff-hunks.ts";
 import { type Stretch, firstUnseen, isWhole, slackOf, withStretch } from "../seen-parts.ts";
 
 /** A line that was on the screen, at its beginning. */
@@ -125,6 +126,13 @@ export class EditorSeen {
     for (let line = newFrom + 1; line <= Math.min(newTo, doc.lines); line += 1)
       if (!has(seen, doc.line(line).from)) return { isOld: false, line };
     return undefined;
+  }
+
+  /** Return whether all lines of a hunk were on the screen. */
+  wasSeen({ oldStart, oldLines, start, count }: Hunk): boolean {
+    const { doc } = this.right.state;
+    const lines = { oldFrom: oldStart, oldTo: oldStart + oldLines.length, newFrom: start, newTo: start + count };
+    return this.#firstUnseen(this.right.state.field(seenLines), doc, lines) === undefined;
   }
 
   /** Note what is on the screen now; return whether another hunk was seen by that as a whole. */

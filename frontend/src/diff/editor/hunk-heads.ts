@@ -25,6 +25,7 @@ export function choiceButtons(view: EditorView, index: number, words: HunkWords,
     const said = choice === "taken" ? words.take : words.keep;
     button.type = "button";
     button.name = choice;
+    button.dataset.hunk = String(index);
     button.className = "hb";
     button.title = said;
     button.setAttribute("aria-label", `${said}, ${place}`);

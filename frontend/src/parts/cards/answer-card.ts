@@ -196,6 +196,11 @@ export abstract class AnswerCard extends PageElement {
     return [];
   }
 
+  /** Whether a finger can do things on the card without a button. */
+  get hasGestures(): boolean {
+    return false;
+  }
+
   protected tell = (): void => {
     if (this.isReady) this.isTelling = true;
   };

@@ -14,6 +14,7 @@ import {
   newComment,
   saidComments,
 } from "../../diff/editor/line-comments.ts";
+import type { Touched } from "../../diff/editor/diff-touch.ts";
 import { lineHunks, splitLines } from "../../diff/line-diff.ts";
 import { type Odd, oddIn } from "../../diff/odd.ts";
 import { type Icon, icon } from "../../frame/icons.ts";
@@ -147,6 +148,10 @@ export abstract class EditCard extends AnswerCard {
     ];
     if (this.isEdited) rows.push(row("undo", t("undoEdits"), "undoNote", () => this.diff?.undo()));
     return rows;
+  }
+
+  override get hasGestures(): boolean {
+    return !this.isOver && this.diff?.isEditor === true;
   }
 
   /** Short words for what an answer covers, for the line above the diff on a phone. */
@@ -292,6 +297,7 @@ export abstract class EditCard extends AnswerCard {
               }}
               @commented=${this.#commented}
               @left=${this.focusTitle}
+              @touched=${({ detail }: CustomEvent<Touched>) => (detail === "edit" ? this.edit() : this.#comment())}
             ></isthmus-diff>`,
           )
     }`;

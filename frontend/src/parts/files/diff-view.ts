@@ -285,6 +285,7 @@ export class DiffElement extends LitElement {
           onChoose: (place) => this.#tell("chosen", place),
           onComment: (id, text) => this.#tell("commented", { id, text }),
           onLeave: () => this.#tell("left"),
+          onTouched: (what) => this.#tell("touched", what),
           onSeen: () => this.#tell("seen"),
         });
         this.#view.setComments(this.comments);
@@ -334,7 +335,7 @@ export class DiffElement extends LitElement {
     this.dispatchEvent(new CustomEvent("shown"));
   }
 
-  #tell(what: "edited" | "chosen" | "commented" | "left" | "seen", detail?: unknown): void {
+  #tell(what: "edited" | "chosen" | "commented" | "left" | "touched" | "seen", detail?: unknown): void {
     this.dispatchEvent(new CustomEvent(what, { detail, bubbles: true, composed: true }));
   }
 }
