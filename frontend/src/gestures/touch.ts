@@ -14,8 +14,8 @@ const TYPES: Readonly<Record<string, Touch["type"]>> = {
 const OWN = "button, a, input, textarea, select, summary, [contenteditable='true']";
 
 export interface TouchEvents {
-  /** Take a gesture; `target` is the element where it began. */
-  onGesture: (gesture: Gesture, target: Element) => void;
+  /** Take a gesture; `target` is the element where it began. Return whether it did something, so that no click follows. */
+  onGesture: (gesture: Gesture, target: Element) => boolean;
   /** Whether a gesture may begin on buttons, e.g. where they are rows of a list. */
   onButtons?: boolean;
 }
@@ -41,8 +41,7 @@ export function watchTouch(element: HTMLElement, { onGesture, onButtons = false 
     const id = "pointerId" in event ? event.pointerId : -1;
     const gesture = recogniser.take({ type, id, x, y, at: timeStamp }, innerWidth);
     if (type === "down" && at instanceof Element && isTaken(at, onButtons)) recogniser.spoil();
-    wasGesture = gesture !== undefined && gesture.kind !== "reach";
-    if (gesture && target) onGesture(gesture, target);
+    wasGesture = gesture !== undefined && target !== undefined && onGesture(gesture, target);
   };
   // What a gesture did is done: no click follows, which would take the focus away again.
   const ended = (event: TouchEvent): void => {
@@ -60,5 +59,11 @@ export function watchTouch(element: HTMLElement, { onGesture, onButtons = false 
 
 /** Return whether what is touched there is for something else. */
 function isTaken(at: Element, onButtons: boolean): boolean {
-  return (!onButtons && at.closest(OWN) !== null) || getSelection()?.isCollapsed === false;
+  return (!onButtons && at.closest(OWN) !== null) || hasSelection(at);
+}
+
+/** Return whether text is selected, in the page or in the shadow root of an element, which some engines ask for alone. */
+function hasSelection(at: Element): boolean {
+  const root = at.getRootNode() as Node & { getSelection?: () => Selection | null };
+  return [getSelection(), root.getSelection?.()].some((one) => one?.isCollapsed === false);
 }

@@ -435,13 +435,14 @@ export class InboxPage extends PageElement {
   }
 
   /** A swipe to the left over a row puts its question off, or back to its place. */
-  #touched = (gesture: Gesture, target: Element): void => {
+  #touched = (gesture: Gesture, target: Element): boolean => {
     for (const one of this.querySelectorAll(".item.near")) one.classList.remove("near");
     const row = target.closest<HTMLElement>(".item[data-swipe]");
     const key = row?.dataset.key;
-    if (!row || !key || !("direction" in gesture) || gesture.direction !== "left") return;
+    if (!row || !key || !("direction" in gesture) || gesture.direction !== "left") return false;
     if (gesture.kind === "swipe") this.#putOff(key, !isLater(key));
     else row.classList.add("near");
+    return gesture.kind === "swipe";
   };
 
   /** Put a question off to the end of the list, or back to its place; another one is shown then, if there is one. */

@@ -27,20 +27,22 @@ export function watchDiffTouch(options: DiffTouch): () => void {
   return watchTouch(parent, {
     onGesture: (gesture, target) => {
       showReach(parent, -1, "");
-      if (right.state.facet(EditorView.editable)) return;
+      if (right.state.facet(EditorView.editable)) return false;
       if (gesture.kind === "press" || gesture.kind === "double") {
-        if (chooseAt(target, gesture.x, gesture.y)) onTouched(gesture.kind === "press" ? "comment" : "edit");
-        return;
+        const isLine = chooseAt(target, gesture.x, gesture.y);
+        if (isLine) onTouched(gesture.kind === "press" ? "comment" : "edit");
+        return isLine;
       }
       const at = hunkAt(options, target, gesture);
       const hunk = right.state.field(hunkField)[at];
-      if (!hunk || !gesture.direction) return;
+      if (!hunk || !gesture.direction) return false;
       const choice = gesture.direction === "right" ? "taken" : "kept";
       // As an answer, it counts for what could be read.
       const isRead = choice === "kept" || (performance.now() - shownAt >= READ_MS && options.wasSeen(hunk));
-      if (!isRead) return;
-      if (gesture.kind === "swipe") decideHunk(right, at, choice);
-      else showReach(parent, at, choice);
+      if (!isRead) return false;
+      if (gesture.kind === "swipe") return decideHunk(right, at, choice);
+      showReach(parent, at, choice);
+      return false;
     },
   });
 }
