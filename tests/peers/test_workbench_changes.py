@@ -398,6 +398,52 @@ def test_a_view_in_two_columns_knows_what_was_seen_in_one(page: Page) -> None:
     assert unseen(page, "diff.toggle(); await new Promise((done) => setTimeout(done, 300))") is None
 
 
+MAP = """
+async (share) => {
+  const { box, diff } = mounted;
+  const map = diff.shadowRoot.querySelector(".map"), limit = map.getBoundingClientRect();
+  map.dispatchEvent(new MouseEvent("click", { clientY: limit.top + share * limit.height, bubbles: true }));
+  await new Promise((done) => setTimeout(done, 300));
+  const window = map.querySelector("u").getBoundingClientRect(), now = map.getBoundingClientRect();
+  const lines = [...diff.shadowRoot.querySelectorAll(".cm-changedLine, .row.added")].filter((line) => {
+    const { top, bottom } = line.getBoundingClientRect();
+    return bottom > box.getBoundingClientRect().top && top < box.getBoundingClientRect().bottom;
+  });
+  return {
+    marks: map.querySelectorAll("i").length,
+    now: map.querySelectorAll("i.at").length,
+    width: now.width,
+    isLevel: Math.abs(now.top - limit.top) < 2 && Math.abs(now.height - limit.height) < 2,
+    from: (window.top - now.top) / now.height,
+    to: (window.bottom - now.top) / now.height,
+    text: lines.map((line) => line.textContent).join(" "),
+  };
+}
+"""
+"""Clicks on a place of the map, and says what it shows and which changed lines are on the screen afterwards."""
+
+
+@pytest.mark.parametrize("count", [600, 60_000])
+def test_the_map_of_a_long_change_shows_where_one_is_and_scrolls_there(page: Page, count: int) -> None:
+    old = [f"line {number}\n" for number in range(count)]
+    places = range(count // 12, count, count // 6)
+    new = [f"changed {at}\n" if at in places else line for at, line in enumerate(old)]
+    mount(page, "".join(old), "".join(new), 1200)
+    # Of a change that fits there is none.
+    assert page.evaluate("mounted.diff.hasAttribute('mapped')") is False
+    new = [f"changed {at}\n" if at % (count // 60) == 0 else line for at, line in enumerate(old)]
+    mount(page, "".join(old), "".join(new), 1200)
+    eventually(lambda: page.evaluate("mounted.diff.hasAttribute('mapped')"), what="the change has a map")
+    middle = page.evaluate(MAP, 0.5)
+    assert (middle["width"], middle["now"], middle["isLevel"]) == (12, 1, True)
+    assert middle["marks"] > 20
+    assert middle["from"] < 0.55
+    assert middle["to"] > 0.45
+    assert "changed" in middle["text"]
+    assert page.evaluate(MAP, 0.001)["from"] < 0.1
+    assert page.evaluate(MAP, 0.999)["to"] > 0.95
+
+
 def test_large_changes_wait_until_each_hunk_was_on_the_screen(page: Page) -> None:
     lines = text_of(300_000, 1)
     new = [f"changed {at}\n" if at % 500 == 0 else line for at, line in enumerate(lines)]

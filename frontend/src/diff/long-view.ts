@@ -95,6 +95,15 @@ export class LongView {
     if (skipped > 0) scrollerOf(target).scrollBy(0, skipped);
   }
 
+  /** Where the hunks begin, in px of the screen. */
+  get hunkTops(): number[] {
+    return this.#heads.map((head) => head.getBoundingClientRect().top);
+  }
+
+  get seenHunks(): boolean[] {
+    return this.seen.hunks;
+  }
+
   /** Scroll to a hunk. */
   showHunk(hunk: number): void {
     this.#heads[hunk]?.scrollIntoView({ block: "start" });

@@ -50,6 +50,11 @@ export class SeenParts {
     return { seen: this.#seen, all: this.#hunks.length };
   }
 
+  /** Whether each hunk was seen as a whole. */
+  get hunks(): boolean[] {
+    return this.#hunks.map((parts) => parts.size === 0);
+  }
+
   /** Whether a part is to be seen and was not, as a whole. */
   isAwaited(part: number): boolean {
     return this.#hunks[this.#of.get(part) ?? -1]?.has(part) ?? false;

@@ -4,17 +4,11 @@
 import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
 import { LanguageDescription, syntaxHighlighting } from "@codemirror/language";
 import { languages } from "@codemirror/language-data";
-import {
-  Compartment,
-  EditorState,
-  type Extension,
-  StateEffect,
-  StateField,
-  Text,
-  Transaction,
-} from "@codemirror/state";
-import { Decoration, EditorView, highlightSpecialChars, keymap } from "@codemirror/view";
-import { differenceBetween, differenceField, oldText } from "../chunks.ts";
+import { Compartment, EditorState, type Extension, Text, Transaction } from "@codemirror/state";
+import { EditorView, highlightSpecialChars, keymap } from "@codemirror/view";
+import type { Mapped } from "../change-map.ts";
+import { differenceBetween, differenceField, differenceOf, oldText } from "../chunks.ts";
+import { ChosenLine, beginningOf, chosenField } from "./chosen-line.ts";
 import { codeColours } from "./code-colours.ts";
 import { type CommentEvents, type CommentWords, commentsSet, lineComments, placed } from "./diff-comments.ts";
 import {
@@ -22,7 +16,6 @@ import {
   type Hunk,
   type HunkWords,
   changesBetween,
-  decideHunk,
   hunkField,
   hunkUnits,
   hunksOf,
@@ -35,6 +28,7 @@ import { foldLines, foldsOf, unfolded } from "./folds.ts";
 import { type Touched, watchDiffTouch } from "./diff-touch.ts";
 import { hunkHeads } from "./hunk-heads.ts";
 import { StickySwitch, hunkSwitches } from "./hunk-switch.ts";
+import { lineBlock } from "./line-blocks.ts";
 import type { LineComment, Place, WrittenLine } from "./line-comments.ts";
 import { type LineWords, lineMarks, mineField, proposedText } from "./line-marks.ts";
 import type { LineNumbers } from "../long-rows.ts";
@@ -46,25 +40,7 @@ import { EditorSeen, type SeenState, seenLines } from "./editor-seen.ts";
 
 export { COLOURS, THEME };
 
-const chosenSet = StateEffect.define<boolean>();
-/** Whether the line of the cursor is the one that the user has chosen. */
-const chosenField = StateField.define<boolean>({
-  create: () => false,
-  update(isChosen, transaction) {
-    for (const effect of transaction.effects) if (effect.is(chosenSet)) return effect.value;
-    return isChosen || transaction.isUserEvent("select");
-  },
-  provide: (field) =>
-    EditorView.decorations.compute([field, "selection", "doc"], (state) =>
-      state.field(field)
-        ? Decoration.set([
-            Decoration.line({ class: "cm-chosenLine" }).range(state.doc.lineAt(state.selection.main.head).from),
-          ])
-        : Decoration.none,
-    ),
-});
-
-export interface DiffView {
+export interface DiffView extends Mapped {
   readonly text: string;
   readonly hunks: readonly Hunk[];
   /** What was on the screen, if all of the change is to be seen. */
@@ -114,6 +90,9 @@ export interface DiffOptions extends CommentEvents {
   onSeen: () => void;
 }
 
+/** Px above a hunk that is scrolled to: what stays at the top covers some. */
+const HUNK_MARGIN = 60;
+
 const textOf = (text: string): Text => Text.of(text.split(/\r\n?|\n/));
 
 /** Show a diff in a shadow root. */
@@ -126,9 +105,7 @@ export function showDiff(root: ShadowRoot, options: DiffOptions): DiffView {
   const proposed = textOf(options.proposed);
   const after = textOf(options.after);
   const hunks = options.isNew || options.numbers ? [] : hunksOf(before, proposed);
-  /** The chosen line of the old text where it has no editor. */
-  let deleted: { line: number; element: Element } | undefined;
-  let active: EditorView | undefined;
+  let chosen: ChosenLine | undefined;
   let screen: ReturnType<typeof watchScreen> | undefined;
   let seen: EditorSeen | undefined;
   /** The comment whose field is to have the focus, until the user has done with it. */
@@ -162,7 +139,8 @@ export function showDiff(root: ShadowRoot, options: DiffOptions): DiffView {
     EditorView.updateListener.of((update) => {
       if (update.docChanged) seen?.textChanged();
       if (update.geometryChanged || update.viewportChanged) screen?.soon();
-      if (update.transactions.some((one) => one.isUserEvent("select"))) queueMicrotask(() => choose(update.view));
+      if (update.transactions.some((one) => one.isUserEvent("select")))
+        queueMicrotask(() => chosen?.choose(update.view));
     }),
   ];
   // A part of a file has no more than the lines around its changes.
@@ -251,91 +229,25 @@ export function showDiff(root: ShadowRoot, options: DiffOptions): DiffView {
       })
     : undefined;
 
-  /** Make the line of the cursor in an editor the chosen one. */
-  function choose(view: EditorView): void {
-    if (!options.isOpen) return;
-    deleted?.element.classList.remove("cm-chosenLine");
-    deleted = undefined;
-    active = view;
-    for (const other of views)
-      if (other.state.field(chosenField) !== (other === view))
-        other.dispatch({ effects: chosenSet.of(other === view) });
-    options.onChoose(placeIn(view));
-  }
-
-  function placeIn(view: EditorView): Place {
-    const { number } = view.state.doc.lineAt(view.state.selection.main.head);
-    if (view === left) return { side: "old", line: number };
-    // What is kept as it was is not in the proposal.
-    const kept = right.state
-      .field(hunkField)
-      .find(({ start, count, isKept, isLost }) => isKept && !isLost && start < number && number <= start + count);
-    return kept
-      ? { side: "old", line: kept.oldStart + number - kept.start }
-      : { side: "new", line: sameLine(right.state.doc, proposed, number), shown: number };
-  }
-
-  function hunkOfLine(): number {
-    if (active !== right) return -1;
-    const line = right.state.doc.lineAt(right.state.selection.main.head).number - 1;
-    return right.state
-      .field(hunkField)
-      .findIndex((hunk) => !hunk.isLost && hunk.start <= line && line < hunk.start + Math.max(1, hunk.count));
-  }
-
-  function goHunk(direction: 1 | -1): void {
-    const line = active === right ? right.state.doc.lineAt(right.state.selection.main.head).number - 1 : -1;
-    const live = right.state.field(hunkField).filter((hunk) => !hunk.isLost);
-    const next = direction > 0 ? live.find((hunk) => hunk.start > line) : live.findLast((hunk) => hunk.start < line);
-    const hunk = next ?? (active === right ? undefined : live[0]);
-    if (!hunk) return;
-    const anchor = right.state.doc.line(Math.min(hunk.start + 1, right.state.doc.lines)).from;
-    right.dispatch({ selection: { anchor }, effects: EditorView.scrollIntoView(anchor, { y: "center" }) });
-    right.focus();
-    choose(right);
-  }
-
-  /** Choose the line at a place of the window; return whether there is one. */
-  function chooseAt(target: Element, x: number, y: number): boolean {
-    if (
-      !options.isOpen ||
-      target.closest("button, .cm-comment, .cm-hunk, .cm-fold, .cm-filler, .cm-switch, .stick, .neck")
-    )
-      return false;
-    const element = target.closest<HTMLElement>(".cm-deletedLine");
-    if (element) {
-      deleted?.element.classList.remove("cm-chosenLine");
-      deleted = { line: Number(element.dataset.line), element };
-      element.classList.add("cm-chosenLine");
-      right.dispatch({ effects: chosenSet.of(false) });
-      options.onChoose({ side: "old", line: deleted.line });
-      return true;
-    }
-    const view = views.find((one) => one.dom.contains(target));
-    if (!view) return false;
-    const position = view.posAtCoords({ x, y }, false);
-    const { main } = view.state.selection;
-    // Where text can be selected or typed the cursor is in its place already.
-    if (main.empty && view.state.doc.lineAt(main.head).number !== view.state.doc.lineAt(position).number)
-      view.dispatch({ selection: { anchor: position } });
-    choose(view);
-    return true;
-  }
-  const clicked = ({ target, clientX, clientY }: MouseEvent): void => {
-    chooseAt(target as Element, clientX, clientY);
-  };
-  parent.addEventListener("click", clicked);
+  const choice = (chosen = new ChosenLine({
+    parent,
+    right,
+    left,
+    proposed,
+    isOpen: options.isOpen,
+    onChoose: options.onChoose,
+  }));
+  const chunksOf = () => differenceOf(right.state)?.chunks ?? [];
   const unwatch = options.isOpen
     ? watchDiffTouch({
         parent,
         right,
         left,
-        chooseAt,
+        chooseAt: choice.chooseAt,
         wasSeen: (hunk) => seen?.wasSeen(hunk) ?? true,
         onTouched: options.onTouched,
       })
     : undefined;
-
   const found = LanguageDescription.matchFilename(languages, options.path.split("/").pop() ?? "");
   if (found !== null) {
     void found
@@ -365,8 +277,8 @@ export function showDiff(root: ShadowRoot, options: DiffOptions): DiffView {
     },
     focusText() {
       const hunk = right.state.field(hunkField).find((one) => !one.isLost);
-      if (active !== right && hunk) {
-        const anchor = right.state.doc.line(Math.min(hunk.start + 1, right.state.doc.lines)).from;
+      if (!choice.isIn(right) && hunk) {
+        const anchor = beginningOf(right, hunk);
         right.dispatch({
           selection: { anchor },
           effects: EditorView.scrollIntoView(anchor, { y: "nearest", yMargin: 60 }),
@@ -415,32 +327,28 @@ export function showDiff(root: ShadowRoot, options: DiffOptions): DiffView {
     showLine(line) {
       const { from } = right.state.doc.line(sameLine(proposed, right.state.doc, line));
       right.dispatch({ selection: { anchor: from }, effects: EditorView.scrollIntoView(from, { y: "center" }) });
-      choose(right);
+      choice.choose(right);
     },
-    goHunk,
-    decide(choice) {
-      const at = hunkOfLine();
-      if (at < 0) goHunk(1);
-      else if (options.isOpen) decideHunk(right, at, choice);
+    goHunk: (direction) => choice.goHunk(direction),
+    decide: (wanted) => choice.decide(wanted),
+    place: (isOld) => choice.place(isOld),
+    get hunkTops() {
+      return chunksOf().map(({ newFrom }) => {
+        const { doc } = right.state;
+        const at = newFrom < doc.lines ? lineBlock(right, newFrom).top : right.contentHeight;
+        return right.documentTop + at;
+      });
     },
-    place(isOld) {
-      if (deleted) return { side: "old", line: deleted.line };
-      const live = right.state.field(hunkField);
-      const hunk = live[Math.max(0, hunkOfLine())];
-      if (isOld && active !== left && hunk && hunk.oldLines.length) return { side: "old", line: hunk.oldStart + 1 };
-      if (active) return placeIn(active);
-      return {
-        side: "new",
-        line: hunk
-          ? Math.min(
-              sameLine(right.state.doc, proposed, Math.min(hunk.start + 1, right.state.doc.lines)),
-              proposed.lines,
-            )
-          : 1,
-      };
+    get seenHunks() {
+      return seen?.hunks ?? [];
+    },
+    showHunk(hunk) {
+      const { doc } = right.state;
+      const { from } = doc.line(Math.min((chunksOf()[hunk]?.newFrom ?? 0) + 1, doc.lines));
+      right.dispatch({ effects: EditorView.scrollIntoView(from, { y: "start", yMargin: HUNK_MARGIN }) });
     },
     destroy() {
-      parent.removeEventListener("click", clicked);
+      choice.destroy();
       unwatch?.();
       screen?.end();
       stick?.destroy();

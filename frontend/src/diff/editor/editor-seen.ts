@@ -68,7 +68,7 @@ interface Place {
 export class EditorSeen {
   #old: Set<number>;
   #stretches = new Map<string, Stretch[]>();
-  #counts: { seen: number; all: number; next: Place | undefined } | undefined;
+  #counts: { hunks: boolean[]; seen: number; next: Place | undefined } | undefined;
 
   constructor(
     private readonly right: EditorView,
@@ -100,23 +100,27 @@ export class EditorSeen {
   }
 
   get counts(): { seen: number; all: number } {
-    const { seen, all } = this.#count();
-    return { seen, all };
+    const { hunks, seen } = this.#count();
+    return { seen, all: hunks.length };
   }
 
-  #count(): { seen: number; all: number; next: Place | undefined } {
+  /** Whether each hunk was on the screen as a whole. */
+  get hunks(): readonly boolean[] {
+    return this.#count().hunks;
+  }
+
+  #count(): { hunks: boolean[]; seen: number; next: Place | undefined } {
     if (this.#counts) return this.#counts;
     const { doc } = this.right.state;
     const seen = this.right.state.field(seenLines);
-    let whole = 0;
     let next: Place | undefined;
     const chunks = differenceOf(this.right.state)?.chunks ?? [];
-    for (const chunk of chunks) {
+    const hunks = chunks.map((chunk) => {
       const place = this.#firstUnseen(seen, doc, chunk);
-      if (place) next ??= place;
-      else whole += 1;
-    }
-    return (this.#counts = { seen: whole, all: chunks.length, next });
+      next ??= place;
+      return !place;
+    });
+    return (this.#counts = { hunks, seen: hunks.filter(Boolean).length, next });
   }
 
   #firstUnseen(seen: RangeSet<Seen>, doc: Text, { oldFrom, oldTo, newFrom, newTo }: LineHunk): Place | undefined {

@@ -1,6 +1,7 @@
 import { LitElement, css, html, nothing } from "lit";
 import { customElement, property, state } from "lit/decorators.js";
 import { fitsEditor, mustBeSeen } from "../../diff/change-size.ts";
+import { ChangeMap } from "../../diff/change-map.ts";
 import { compare } from "../../diff/compare.ts";
 import type { DiffView } from "../../diff/editor/diff-editor.ts";
 import type { Choice, Hunk } from "../../diff/editor/diff-hunks.ts";
@@ -9,6 +10,7 @@ import type { LineComment, Place, WrittenLine } from "../../diff/editor/line-com
 import { type LineNumbers, changeRows } from "../../diff/long-rows.ts";
 import { LONG_STYLES } from "../../diff/long-styles.ts";
 import { LongView } from "../../diff/long-view.ts";
+import { MAP_STYLES } from "../../diff/map-styles.ts";
 import { exact } from "../../text/safe.ts";
 import type { SeenState } from "../../diff/editor/editor-seen.ts";
 import { t } from "../../words.ts";
@@ -46,6 +48,7 @@ export class DiffElement extends LitElement {
       margin: 0;
     }
     ${LONG_STYLES}
+    ${MAP_STYLES}
   `;
   @property() oldText: string | undefined;
   @property() newText = "";
@@ -66,6 +69,7 @@ export class DiffElement extends LitElement {
   isShown = false;
   #view: DiffView | undefined;
   #long: LongView | undefined;
+  #map: ChangeMap | undefined;
   #seen: SeenState | undefined;
   #hunks: readonly Hunk[] | undefined;
   #isLong = false;
@@ -181,7 +185,8 @@ export class DiffElement extends LitElement {
     this.#seen = this.#view?.seen?.state ?? this.#seen;
     this.#view?.destroy();
     this.#long?.destroy();
-    this.#view = this.#long = undefined;
+    this.#map?.destroy();
+    this.#view = this.#long = this.#map = undefined;
   }
 
   override willUpdate(changed: Map<string, unknown>): void {
@@ -209,8 +214,11 @@ export class DiffElement extends LitElement {
   }
 
   override render() {
-    if (!this.#isLong) return html`<div></div>`;
-    return html`${this.isOpen || this.hasFailed ? html`<p>${t(this.hasFailed ? "plainDiff" : "tooLarge")}</p>` : nothing}
+    const map = html`<aside class="map-place" aria-hidden="true"></aside>`;
+    if (!this.#isLong)
+      return html`${map}
+        <div></div>`;
+    return html`${map}${this.isOpen || this.hasFailed ? html`<p>${t(this.hasFailed ? "plainDiff" : "tooLarge")}</p>` : nothing}
       <div class="long" role="region" tabindex="0" aria-label=${t("asItWillBe", exact(this.path))}></div>`;
   }
 
@@ -286,7 +294,7 @@ export class DiffElement extends LitElement {
           onComment: (id, text) => this.#tell("commented", { id, text }),
           onLeave: () => this.#tell("left"),
           onTouched: (what) => this.#tell("touched", what),
-          onSeen: () => this.#tell("seen"),
+          onSeen: () => this.#noteSeen(),
         });
         this.#view.setComments(this.comments);
         if (this.#takesFocus) this.focusText();
@@ -325,14 +333,22 @@ export class DiffElement extends LitElement {
         added: t("addedLine"),
         removed: t("removedLine"),
       },
-      () => this.#tell("seen"),
+      () => this.#noteSeen(),
     );
     this.#show();
   }
 
   #show(): void {
+    const change = this.#long ?? this.#view;
+    const place = this.shadowRoot?.querySelector<HTMLElement>(".map-place");
+    if (change && place) this.#map = new ChangeMap(this, place, change);
     this.isShown = true;
     this.dispatchEvent(new CustomEvent("shown"));
+  }
+
+  #noteSeen(): void {
+    this.#map?.soon();
+    this.#tell("seen");
   }
 
   #tell(what: "edited" | "chosen" | "commented" | "left" | "touched" | "seen", detail?: unknown): void {
