@@ -426,7 +426,7 @@ async (share) => {
 @pytest.mark.parametrize("count", [600, 60_000])
 def test_the_map_of_a_long_change_shows_where_one_is_and_scrolls_there(page: Page, count: int) -> None:
     old = [f"line {number}\n" for number in range(count)]
-    places = range(count // 12, count, count // 6)
+    places = range(count // 4, count, count // 2)
     new = [f"changed {at}\n" if at in places else line for at, line in enumerate(old)]
     mount(page, "".join(old), "".join(new), 1200)
     # Of a change that fits there is none.
