@@ -2,6 +2,7 @@ import { html, nothing } from "lit";
 import { customElement, state } from "lit/decorators.js";
 import { Announcer } from "./frame/announcer.ts";
 import { Access } from "./frame/access.ts";
+import { AnsweredElsewhere } from "./frame/answered-elsewhere.ts";
 import { type Figures, TodaysUse, hearFigures } from "./frame/figures.ts";
 import { door } from "./frame/door.ts";
 import { type Has, keysLine, placesOn } from "./frame/key-table.ts";
@@ -53,6 +54,7 @@ export class Workbench extends PageElement {
   #titled = "";
   #today = new TodaysUse(() => this.requestUpdate());
   #toasts = new Toasts(() => this.requestUpdate());
+  #answered = new AnsweredElsewhere((toast) => this.#toasts.add(toast));
   /** The sessions as they were when the last message about them was due. */
   #before: readonly SessionFacts[] | undefined;
   #announcer = new Announcer((text) => {
@@ -126,6 +128,7 @@ export class Workbench extends PageElement {
       store.addEventListener("change", () => {
         this.version += 1;
         this.#count();
+        this.#tellAnswers();
       });
       store.addEventListener("refused", () => this.#access.refuse());
     }
@@ -147,6 +150,23 @@ export class Workbench extends PageElement {
     const shown = this.#route.session?.contextId ?? "";
     for (const toast of endsIn(this.#before ?? sessions, sessions, shown)) this.#toasts.add(toast);
     this.#before = sessions;
+  }
+
+  /** Say what was answered elsewhere, unless the page shows it. */
+  #tellAnswers(): void {
+    const { name, session } = this.#route;
+    const isInbox = name === "inbox";
+    if (this.#store.isLoaded)
+      this.#answered.takeQuestions(
+        this.#store.questions,
+        ({ task }) => isInbox || task.contextId === session?.contextId,
+      );
+    if (this.#reviews.isLoaded)
+      this.#answered.takeReviews(
+        this.#reviews.waiting,
+        (key) => this.#reviews.outcome(key),
+        () => isInbox,
+      );
   }
 
   #tick(): void {
@@ -293,6 +313,8 @@ export class Workbench extends PageElement {
 
   override updated(): void {
     this.#name();
+    const { session } = this.#route;
+    if (session) this.#toasts.read(session.contextId);
     if (this.#hasArrived) void this.#arrive();
     const toasts = this.#toasts.toasts.length ? this.querySelector<HTMLElement>(".toasts") : undefined;
     if (toasts) keepOffAnswers(toasts);

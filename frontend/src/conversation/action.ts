@@ -1,6 +1,6 @@
 // An action of a page that is under way, and why the last one failed.
 
-import { problemOf } from "./sending.ts";
+import { problemOf } from "../problems/problem.ts";
 
 export class Action {
   isUnderWay = false;

@@ -6,7 +6,7 @@ import { badge } from "../parts/cards/asker.ts";
 import "../parts/rows/session-title.ts";
 import { PAGE } from "../place.ts";
 import { ENDED, type TaskState } from "../server/protocol.ts";
-import { visible } from "../text/safe.ts";
+import { visible, visibleLine } from "../text/safe.ts";
 import type { Change, WholeSession } from "../server/sessions.ts";
 import { t } from "../words.ts";
 
@@ -45,6 +45,7 @@ export function sessionHead(facts: HeadFacts, actions: HeadActions) {
     ></isthmus-title>
     ${facts.agent ? html`<span title=${facts.agent}>${badge("", facts.agent)}<span class="vh">${facts.agent}</span></span>` : nothing}
     <span class="xs t3 cut wide-only where" dir="auto">${visible(facts.workspace)}</span>
+    ${session?.branch ? html`<span class="xs t3 cut wide-only branch" title=${t("branch")}>${icon("branch")}<span class="vh">${t("branch")}: </span><span dir="auto">${visibleLine(session.branch, 80)}</span></span>` : nothing}
     <span class="right row"
       >${diffOf ? html`<a class="b small quiet wide-only" href="${PAGE}diff/${diffOf}">${icon("sides")}${t("sessionDiffShort")} <kbd>d</kbd></a>` : nothing}
       ${ENDED.has(facts.state) ? nothing : html`<button class="b small" @click=${() => actions.stop()}>${icon("stop")}${t("stop")} <kbd class="wide-only">esc esc</kbd></button>`}

@@ -1,6 +1,7 @@
 // Rewinding a session to a checkpoint, and branching from the end of a task: the agent's own slash commands, over A2A.
 
-import { TaskFollower, runCommand } from "../client.ts";
+import { runCommand } from "../client.ts";
+import { TaskFollower } from "../server/task-stream.ts";
 import { ENDED, type TaskEvent } from "../server/protocol.ts";
 import { ApiError } from "../server/session.ts";
 import { t } from "../words.ts";

@@ -3,10 +3,7 @@
 import { type Scope, getTask, prompt, runCommand } from "../client.ts";
 import type { Written } from "../parts/prompt/prompt-box.ts";
 import { ended } from "./rewind.ts";
-import { visibleLine } from "../text/safe.ts";
-import { ApiError } from "../server/session.ts";
 import type { TaskStore } from "../server/store.ts";
-import { t } from "../words.ts";
 
 /** A session, or a folder in which a new one begins. */
 export type Place = { contextId: string } | { workspace: string };
@@ -37,9 +34,4 @@ export async function sendWritten(written: Written, place: Place, store: TaskSto
   const begun = await prompt(written.text, { ...options, images: written.images });
   store.put(begun);
   return begun.id;
-}
-
-/** Return the text of an error for the user. */
-export function problemOf(error: unknown): string {
-  return error instanceof ApiError && error.status !== 0 ? visibleLine(error.message, 500) : t("noReach");
 }

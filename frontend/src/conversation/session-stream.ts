@@ -2,7 +2,7 @@
 
 import type { OpenQuestion } from "./asked-questions.ts";
 import { groupsOf } from "../forms/form.ts";
-import { TaskFollower, eventsAgain, type StreamState } from "../client.ts";
+import { TaskFollower, eventsAgain, type StreamState } from "../server/task-stream.ts";
 import { ENDED } from "../server/protocol.ts";
 import { ApiError } from "../server/session.ts";
 import { type Turn, type WholeSession, turnAt, wholeSession } from "../server/sessions.ts";

@@ -1,7 +1,7 @@
 // Whether this browser is let in: by its token, or by a code that pairs it.
 
 import { isOlderThan, reloadFor } from "./installation.ts";
-import { problemOf } from "../conversation/sending.ts";
+import { problemOf } from "../problems/problem.ts";
 import { ApiError, type Session, api, forget, knowDevice, pair, takeCode, token } from "../server/session.ts";
 import { t } from "../words.ts";
 

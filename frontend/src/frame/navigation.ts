@@ -109,13 +109,14 @@ function sessionLinks({ page, sessions, contextId: shown }: Places) {
     >`;
 }
 
-function sessionLink({ contextId, title, state, agent }: SessionFacts, isOn: boolean) {
+function sessionLink(session: SessionFacts, isOn: boolean) {
+  const { contextId, title, agent } = session;
   const name = visibleLine(agent, 60);
   return html`<a
     href=${sessionPath(contextId)}
     class="task wide-only ${isOn ? "on" : ""}"
     aria-current=${isOn ? "page" : nothing}
-    >${stateMark(taskStateOf(state))}<span class="cut" dir="auto">${visibleLine(title, 60) || contextId}</span
+    >${stateMark(taskStateOf(session))}<span class="cut" dir="auto">${visibleLine(title, 60) || contextId}</span
     >${name ? html`<span class="ag right" role="img" title=${name} aria-label=${name}>${name === "Isthmus" ? MARK : [...name][0]?.toUpperCase()}</span>` : nothing}</a
   >`;
 }

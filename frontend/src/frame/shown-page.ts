@@ -7,6 +7,7 @@ import type { Session } from "../server/session.ts";
 import type { SessionList } from "../server/sessions.ts";
 import type { TaskStore } from "../server/store.ts";
 import { PAGE } from "../place.ts";
+import { ask } from "../questions/words.ts";
 import { t } from "../words.ts";
 import { nowhere } from "./nowhere.ts";
 import { f } from "./words.ts";
@@ -58,7 +59,7 @@ export function shownPage({ route, session, store, sessions, reviews, now, versi
     case "new":
       return html`<isthmus-new .store=${store} .session=${session}></isthmus-new>`;
     case "unknown":
-      return nowhere(t("noPage"), f("noPageText"), { path: PAGE, words: f("toInbox") });
+      return nowhere(t("noPage"), f("noPageText"), { path: PAGE, words: ask("toInbox") });
     case "session":
     case "task":
       return html`<isthmus-task

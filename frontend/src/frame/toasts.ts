@@ -1,9 +1,11 @@
 // Short messages at the bottom left: what happened elsewhere, and is kept on another page.
 
 import { html, nothing } from "lit";
-import { stateMark } from "./icons.ts";
+import { repeat } from "lit/directives/repeat.js";
+import { icon, stateMark } from "./icons.ts";
 import { visibleLine } from "../text/safe.ts";
-import { type SessionFacts, type SessionState, sessionPath, taskStateOf } from "../server/sessions.ts";
+import type { TaskState } from "../server/protocol.ts";
+import { type SessionFacts, sessionPath, taskStateOf } from "../server/sessions.ts";
 import { f } from "./words.ts";
 
 /** Time in ms for which a message is shown, unless the pointer is above it. */
@@ -15,10 +17,13 @@ export interface Toast {
   /** What it is about: a later message about the same replaces it. */
   key: string;
   text: string;
-  state: SessionState;
+  state: TaskState;
   /** Address of the page that keeps it. */
   path: string;
 }
+
+/** Return whether a message stays until it was read. */
+const stays = ({ state }: Toast): boolean => state === "failed" || state === "rejected";
 
 /** Return the messages about sessions that have ended between two states of the list, and are not in view. */
 export function endsIn(before: readonly SessionFacts[], after: readonly SessionFacts[], shown: string): Toast[] {
@@ -29,8 +34,9 @@ export function endsIn(before: readonly SessionFacts[], after: readonly SessionF
     const hasEnded = (state === "done" || state === "failed") && (old === "working" || old === "waiting");
     if (!hasEnded || contextId === shown) return [];
     const name = visibleLine(title, 80) || contextId;
-    const text = f(state === "done" ? "toastDone" : "toastFailed", name);
-    return [{ key: contextId, text, state, path: sessionPath(contextId) }];
+    const ended = taskStateOf(session);
+    const text = f(ended === "completed" ? "toastDone" : ended === "canceled" ? "toastCanceled" : "toastFailed", name);
+    return [{ key: contextId, text, state: ended, path: sessionPath(contextId) }];
   });
 }
 
@@ -38,12 +44,17 @@ export function endsIn(before: readonly SessionFacts[], after: readonly SessionF
 export class Toasts {
   toasts: readonly Toast[] = [];
   #timers = new Map<string, number>();
+  #isHeld = false;
 
   constructor(private readonly changed: () => void) {}
 
   add(toast: Toast): void {
     const others = this.toasts.filter(({ key }) => key !== toast.key);
-    for (const { key } of others.splice(0, Math.max(0, others.length - MAXIMUM + 1))) this.#stop(key);
+    // What passes by itself makes room before what is to be read.
+    for (let more = others.length - MAXIMUM + 1; more > 0; more -= 1) {
+      const passing = others.findIndex((one) => !stays(one));
+      for (const { key } of others.splice(Math.max(0, passing), 1)) this.#stop(key);
+    }
     this.toasts = [...others, toast];
     this.#begin(toast.key);
     this.changed();
@@ -51,22 +62,32 @@ export class Toasts {
 
   /** Keep all of them while the pointer is above them. */
   hold(): void {
+    this.#isHeld = true;
     for (const key of [...this.#timers.keys()]) this.#stop(key);
+  }
+
+  /** The session of a message is in view: it was read. */
+  read(contextId: string): void {
+    if (this.toasts.some(({ key }) => key === contextId)) this.remove(contextId);
   }
 
   /** The pointer has left: each is shown for its whole time again. */
   release(): void {
+    this.#isHeld = false;
     for (const { key } of this.toasts) this.#begin(key);
   }
 
   remove(key: string): void {
     this.#stop(key);
     this.toasts = this.toasts.filter((toast) => toast.key !== key);
+    if (!this.toasts.length) this.#isHeld = false; // nothing is left to leave
     this.changed();
   }
 
   #begin(key: string): void {
     this.#stop(key);
+    const toast = this.toasts.find((one) => one.key === key);
+    if (!toast || stays(toast) || this.#isHeld) return;
     this.#timers.set(
       key,
       window.setTimeout(() => this.remove(key), SHOWN_MS),
@@ -100,12 +121,20 @@ export function toastList(toasts: Toasts) {
     @pointerenter=${() => toasts.hold()}
     @pointerleave=${() => toasts.release()}
   >
-    ${toasts.toasts.map(
-      ({ key, text, state, path }) =>
-        html`<div class="toast">
-          ${stateMark(taskStateOf(state))}<span class="grow" dir="auto">${text}</span
-          >${path ? html`<a class="b small quiet" href=${path} @click=${() => toasts.remove(key)}>${f("show")}</a>` : nothing}
-        </div>`,
+    ${repeat(
+      toasts.toasts,
+      ({ key }) => key,
+      (toast) => toastRow(toast, () => toasts.remove(toast.key)),
     )}
+  </div>`;
+}
+
+function toastRow({ text, state, path }: Toast, remove: () => void) {
+  return html`<div class="toast">
+    ${stateMark(state)}<span class="grow" dir="auto">${text}</span>
+    ${path ? html`<a class="b small quiet" href=${path} @click=${remove}>${f("show")}</a>` : nothing}
+    <button class="b small quiet icon" aria-label="${f("dismiss")}: ${text}" title=${f("dismiss")} @click=${remove}>
+      ${icon("close")}
+    </button>
   </div>`;
 }

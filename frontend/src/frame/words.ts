@@ -43,12 +43,14 @@ export const TABLE = {
   noAction: ["Nothing has these words.", "没有符合的内容。"],
   // toasts
   toastDone: ["Done: {0}", "已完成:{0}"],
-  toastFailed: ["Failed or cancelled: {0}", "失败或已取消:{0}"],
+  toastFailed: ["Failed: {0}", "失败:{0}"],
+  toastCanceled: ["Cancelled: {0}", "已取消:{0}"],
+  toastAnswered: ["{0}: {1}", "{0}:{1}"],
+  dismiss: ["Dismiss", "关闭"],
   show: ["Show", "显示"],
   messages: ["Messages", "消息"],
   // an address that leads nowhere
   noPageText: ["The link is incomplete, or of another version.", "链接不完整,或属于其他版本。"],
-  toInbox: ["Go to the inbox", "转到收件箱"],
   toHistory: ["Go to the history", "转到历史"],
   // figures
   turnFor: ["turn {0} \u00b7 {1}", "第 {0} 轮 \u00b7 {1}"],

@@ -1,6 +1,6 @@
 // What waits for the user, as the inbox lists it: nothing moves under the reader's eyes. Pure.
 
-import type { Answered } from "../client.ts";
+import type { Answered } from "../server/task-stream.ts";
 import { merged } from "../forms/form.ts";
 import type { Waiting } from "../server/reviews.ts";
 import type { Question } from "../server/store.ts";

@@ -2,8 +2,9 @@ import { html, nothing } from "lit";
 import { customElement, property, state } from "lit/decorators.js";
 import { icon } from "../frame/icons.ts";
 import { canInstall, install, isInstalled, isSecure } from "../frame/installation.ts";
+import { problemOf } from "../problems/problem.ts";
 import { visibleLine } from "../text/safe.ts";
-import { ApiError, api } from "../server/session.ts";
+import { api } from "../server/session.ts";
 import { LANGUAGE } from "../language.ts";
 import { t } from "../words.ts";
 import { PageElement } from "../parts/base.ts";
@@ -158,7 +159,7 @@ export class DevicesPage extends PageElement {
     try {
       await act();
     } catch (error) {
-      this.problem = error instanceof ApiError && error.status !== 0 ? visibleLine(error.message, 300) : t("noReach");
+      this.problem = problemOf(error);
     }
   }
 }

@@ -5,7 +5,7 @@ import { icon } from "../frame/icons.ts";
 import { ENDED, type TaskEvent, type TaskRow } from "../server/protocol.ts";
 import { ended } from "../conversation/rewind.ts";
 import { visible, visibleLine } from "../text/safe.ts";
-import { problemOf } from "../conversation/sending.ts";
+import { problemOf } from "../problems/problem.ts";
 import { type FilePart, type SessionDiff, filesOf } from "../diff/editor/unified-diff.ts";
 import { LANGUAGE } from "../language.ts";
 import { t } from "../words.ts";

@@ -12,6 +12,7 @@ import {
 import { FileSearch } from "../server/file-search.ts";
 import { icon } from "../frame/icons.ts";
 import type { Companion, OpenFile, ReviewStore } from "../server/reviews.ts";
+import { problemOf } from "../problems/problem.ts";
 import { visible, visibleLine } from "../text/safe.ts";
 import { ApiError } from "../server/session.ts";
 import { t } from "../words.ts";
@@ -117,7 +118,7 @@ export class FilesPage extends PageElement {
   }
 
   #fail(error: unknown): void {
-    this.problem = error instanceof ApiError && error.status !== 0 ? visibleLine(error.message, 300) : t("noReach");
+    this.problem = problemOf(error);
   }
 
   /** Show a file. With `isChosen` the user wants it; otherwise it is read again. */

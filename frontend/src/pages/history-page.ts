@@ -2,7 +2,7 @@ import { html, nothing } from "lit";
 import { customElement, property, state } from "lit/decorators.js";
 import { icon, stateMark } from "../frame/icons.ts";
 import { visible, visibleLine } from "../text/safe.ts";
-import { problemOf } from "../conversation/sending.ts";
+import { problemOf } from "../problems/problem.ts";
 import { SessionSearch } from "../server/session-search.ts";
 import {
   type SessionFacts,
@@ -168,7 +168,7 @@ export class HistoryPage extends PageElement {
     const [change, words] = archived ? (["restore", t("unarchive")] as const) : (["archive", t("archive")] as const);
     return html`<li class="row beside">
       <a class="line grow" href=${sessionPath(contextId)}
-        >${stateMark(taskStateOf(session.state))}
+        >${stateMark(taskStateOf(session))}
         <span class="hit"
           ><span class="cut" dir="auto">${visibleLine(title, 200) || contextId}</span
           >${prompt ? html`<span class="t3 xs cut" dir="auto">${visibleLine(prompt, 200)}</span>` : nothing}</span

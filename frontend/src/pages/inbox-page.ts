@@ -1,13 +1,15 @@
 import { html, nothing } from "lit";
 import { customElement, property, state } from "lit/decorators.js";
-import { answererOf } from "../client.ts";
+import { answererOf } from "../server/task-stream.ts";
 import { MARK, icon } from "../frame/icons.ts";
 import { choicesOf, isListed } from "../inbox/filter.ts";
 import { type Item, InboxItems } from "../inbox/items.ts";
 import { listHead } from "../inbox/list-head.ts";
 import type { Gesture } from "../gestures/recogniser.ts";
 import { watchTouch } from "../gestures/touch.ts";
+import "../inbox/past-question.ts";
 import { itemRow, loadingRows } from "../inbox/rows.ts";
+import type { TaskRow } from "../server/protocol.ts";
 import { fileName, isForm, shownPath } from "../questions/question.ts";
 import { ask } from "../questions/words.ts";
 import { visible, visibleLine } from "../text/safe.ts";
@@ -65,6 +67,8 @@ export class InboxPage extends PageElement {
   #wanted = "";
   /** Whether the address was given by this page, so that the one before it is the list. */
   #hasPushed = false;
+  /** Key of the question at the address that does not wait, or not any more. */
+  #past = "";
   /** What is kept in view after its end, so that it is seen how it ended. */
   #kept = "";
   #phone = new PhoneWatch(this);
@@ -91,6 +95,7 @@ export class InboxPage extends PageElement {
       this.#wanted = this.address === this.chosen ? "" : this.address;
       this.isOpen = this.address !== "";
       this.all = undefined;
+      this.#past = "";
       if (!this.address) this.#hasPushed = false;
     }
     const loaded = { questions: this.store.isLoaded, reviews: this.reviews.isLoaded };
@@ -102,13 +107,16 @@ export class InboxPage extends PageElement {
     const [next] = this.#listed;
     if (this.#wanted && this.#items.shown.some((item) => item.key === this.#wanted)) {
       this.chosen = this.#wanted;
+      if (this.#items.find(this.chosen)?.isAnswered) this.#kept = this.chosen;
       this.#wanted = "";
     } else if (this.#wanted && this.isWhole) {
+      this.#past = this.#wanted;
       this.#wanted = "";
-      this.isOpen = false;
     }
     if (this.chosen !== this.#kept) this.#kept = "";
-    if (
+    if (this.#past) {
+      this.chosen = "";
+    } else if (
       !this.#items.shown.some(
         (item) => item.key === this.chosen && (!item.isAnswered || item.key === this.#kept || (item.review && !next)),
       )
@@ -120,12 +128,14 @@ export class InboxPage extends PageElement {
 
   /** The address follows what is shown: the next question after an answer, or the list. */
   override updated(): void {
-    if (this.address && !this.#wanted && this.address !== this.chosen) this.#showAt(this.isOpen ? this.chosen : "");
+    if (this.address && !this.#wanted && !this.#past && this.address !== this.chosen)
+      this.#showAt(this.isOpen ? this.chosen : "");
   }
 
   /** Show a question, and give the page its address; from one question to another the list stays the page before. */
   #show(key: string): void {
     this.all = undefined;
+    this.#past = "";
     this.chosen = key;
     this.isOpen = true;
     this.#showAt(key);
@@ -166,31 +176,50 @@ export class InboxPage extends PageElement {
         ${
           this.all
             ? this.#allFiles(this.all)
-            : chosen?.review
-              ? this.#review(chosen.review, chosen.isAnswered, open)
-              : chosen?.question && (!chosen.isAnswered || chosen.key === this.#kept)
-                ? html`${this.#questionHead(chosen, chosen.question, open)}
-                  ${askedCard(
-                    {
-                      calls: chosen.question.calls,
-                      open: chosen.open,
-                      answers: chosen.answers,
-                      task: chosen.question.task,
-                      taskId: chosen.question.task.id,
-                      agent: this.agent,
-                      hasEnded: chosen.isAnswered,
-                      isOff: !this.store.isReached,
-                      more: "",
-                      answering: this.#answering,
-                      failed: this.#failed,
-                      sent: () => this.#sent(chosen.key),
-                    },
-                    this,
-                  )}`
-                : this.#nothingChosen(open.length > 0)
+            : this.#past
+              ? this.#ofPast(this.#past)
+              : chosen?.review
+                ? this.#review(chosen.review, chosen.isAnswered, open)
+                : chosen?.question && (!chosen.isAnswered || chosen.key === this.#kept)
+                  ? html`${this.#questionHead(chosen, chosen.question, open)}
+                    ${askedCard(
+                      {
+                        calls: chosen.question.calls,
+                        open: chosen.open,
+                        answers: chosen.answers,
+                        task: chosen.question.task,
+                        taskId: chosen.question.task.id,
+                        agent: this.agent,
+                        hasEnded: chosen.isAnswered,
+                        isOff: !this.store.isReached,
+                        more: "",
+                        answering: this.#answering,
+                        failed: this.#failed,
+                        sent: () => this.#sent(chosen.key),
+                      },
+                      this,
+                    )}`
+                  : this.#nothingChosen(open.length > 0)
         }
       </section>
     </main>`;
+  }
+
+  /** A question that does not wait; if it does, but is older than what the list has, it is shown. */
+  #ofPast(key: string) {
+    const head = this.#phone.isPhone
+      ? sheetHead({ title: ask("pastTitle"), place: "", age: "" }, this.#close, nothing)
+      : html`<div class="head narrow-only">${this.#back()}</div>`;
+    return html`${head}<isthmus-past-question
+        .key=${key}
+        .reviews=${this.reviews}
+        .sessions=${this.sessions}
+        @waits=${({ detail }: CustomEvent<TaskRow>) => {
+          this.#past = "";
+          this.#wanted = key;
+          this.store.put(detail);
+        }}
+      ></isthmus-past-question>`;
   }
 
   get #waiting(): number {
@@ -554,6 +583,7 @@ export class InboxPage extends PageElement {
 
   #choose(item: Item | undefined): void {
     if (!item) return;
+    this.#past = "";
     this.chosen = item.key;
     if (this.address) this.#showAt(item.key);
   }

@@ -1,7 +1,8 @@
 import { html, nothing } from "lit";
 import { customElement, state } from "lit/decorators.js";
+import { problemOf } from "../problems/problem.ts";
 import { visible, visibleLine } from "../text/safe.ts";
-import { ApiError, api } from "../server/session.ts";
+import { api } from "../server/session.ts";
 import { t } from "../words.ts";
 import { PageElement } from "../parts/base.ts";
 
@@ -24,7 +25,7 @@ export class SettingsPage extends PageElement {
         this.shown = shown;
       },
       (error: unknown) => {
-        this.problem = error instanceof ApiError && error.status !== 0 ? visibleLine(error.message, 300) : t("noReach");
+        this.problem = problemOf(error);
       },
     );
   }

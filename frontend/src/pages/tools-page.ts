@@ -2,8 +2,9 @@ import { type TemplateResult, html, nothing } from "lit";
 import { customElement, property, state } from "lit/decorators.js";
 import { execute } from "../server/commands.ts";
 import { icon } from "../frame/icons.ts";
+import { problemOf } from "../problems/problem.ts";
 import { visible, visibleLine } from "../text/safe.ts";
-import { ApiError, type Session, api } from "../server/session.ts";
+import { type Session, api } from "../server/session.ts";
 import { type Word, t } from "../words.ts";
 import { PageElement, go } from "../parts/base.ts";
 import { PAGE } from "../place.ts";
@@ -177,7 +178,7 @@ export class ToolsPage extends PageElement {
       if (this.isConnected && offered.servers?.some((server) => server.state === "connecting"))
         this.#timer = window.setTimeout(() => void this.#load(), AGAIN_MS);
     } catch (error) {
-      this.problem = error instanceof ApiError && error.status !== 0 ? visibleLine(error.message, 300) : t("noReach");
+      this.problem = problemOf(error);
     }
   }
 
@@ -188,7 +189,7 @@ export class ToolsPage extends PageElement {
     try {
       go(`${PAGE}task/${await execute(path, name, this.workspace)}`);
     } catch (error) {
-      this.problem = error instanceof ApiError && error.status !== 0 ? visibleLine(error.message, 300) : t("noReach");
+      this.problem = problemOf(error);
     } finally {
       this.busy = "";
     }

@@ -82,7 +82,7 @@ export class Palette extends PageElement {
         this.#take(action);
       }}
     >
-      ${action.session ? stateMark(taskStateOf(action.session.state)) : icon(action.symbol)}
+      ${action.session ? stateMark(taskStateOf(action.session)) : icon(action.symbol)}
       <span class="cut" dir="auto">${action.name}</span>
       <span class="t3 xs cut grow" dir="auto">${action.hint}</span>
       ${action.shown ? html`<kbd>${action.shown}</kbd>` : nothing}

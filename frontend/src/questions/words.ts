@@ -44,6 +44,18 @@ export const TABLE = {
   // words of a rejection
   rejectWithout: ["Reject without", "不附说明拒绝"],
   whatToKnow: ["What should {0} know? It goes back as the reason.", "{0} 应该知道什么？您的话会作为理由发回。"],
+  // an address of a question that does not wait
+  pastTitle: ["This question is no longer open", "此问题已不再等待回答"],
+  pastUnknown: ["No such question", "没有此问题"],
+  pastUnknownWhy: [
+    "The link is incomplete, or the question was removed with its session.",
+    "链接不完整，或问题已随会话一起删除。",
+  ],
+  pastNotLoaded: ["The question was not loaded", "未能加载此问题"],
+  endedUnanswered: ["Its turn ended before anyone answered.", "无人回答，该轮次已结束。"],
+  toSession: ["Open its session", "打开其会话"],
+  toSessionOf: ["Open the session: {0}", "打开会话：{0}"],
+  toInbox: ["Go to the inbox", "转到收件箱"],
   // the list
   newQuestion: ["1 new question", "1 个新问题"],
   newQuestions: ["{0} new questions", "{0} 个新问题"],

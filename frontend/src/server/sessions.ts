@@ -22,8 +22,9 @@ export interface SessionFacts {
   changed: number;
   questions: number;
   archived: boolean;
-  /** Id of the task of the newest turn. */
+  /** Id of the task of the newest turn, and its state; a server of an earlier version does not say the state. */
   task: string;
+  turnState?: TaskState;
   /** Beginning of the prompt in which a word was found that is nowhere else. */
   prompt?: string;
 }
@@ -54,6 +55,8 @@ export interface WholeSession extends SessionFacts {
   queued: Queued[];
   /** What the user has written and not sent, on whichever device. */
   draft: string;
+  /** The branch that is checked out in its folder; empty if that is not known. */
+  branch?: string;
 }
 
 export interface SessionPage {
@@ -98,8 +101,9 @@ export function turnAt(tasks: readonly { id: string }[], turn: string | number):
   return at < tasks.length ? at : -1;
 }
 
-/** Return the state of a task that stands for the state of a session. */
-export function taskStateOf(state: SessionState): TaskState {
+/** Return the state of a task that stands for the state of a session: one that was cancelled has not failed. */
+export function taskStateOf({ state, turnState }: Pick<SessionFacts, "state" | "turnState">): TaskState {
+  if (state === "failed" && turnState === "canceled") return "canceled";
   return state === "waiting" ? "input-required" : state === "done" ? "completed" : state;
 }
 

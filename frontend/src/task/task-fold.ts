@@ -2,7 +2,7 @@
 // Each event costs the same, however long the task is; what is kept of calls that are over is bounded.
 
 import { linesIn, resultOf } from "./call-facts.ts";
-import type { Answered } from "../client.ts";
+import type { Answered } from "../server/task-stream.ts";
 import { type CallItem, KeptCalls, type Picture, shortened } from "./kept-calls.ts";
 import {
   ENDED,

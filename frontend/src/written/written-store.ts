@@ -1,7 +1,7 @@
 // What was written at one companion, as a page shows it, and decisions about it: one at a time, each for what was seen.
 
 import { READ_MS } from "../parts/base.ts";
-import { problemOf } from "../conversation/sending.ts";
+import { problemOf } from "../problems/problem.ts";
 import { visibleLine } from "../text/safe.ts";
 import { ApiError } from "../server/session.ts";
 import { t } from "../words.ts";

@@ -3,9 +3,11 @@
 One request for the list looks at a limited number of tasks; the page asks again until enough is found.
 """
 
+import asyncio
 import contextlib
 import math
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final, cast
 from urllib.parse import parse_qs
 
@@ -28,6 +30,7 @@ from isthmus.journal.port.sessions import (
 from isthmus.journal.port.task_rows import TaskRow
 from isthmus.text.visible import visible_line, with_ellipsis
 from isthmus.web.message_queue import BadMessageError, MessageQueue, edited, shown, written_from
+from isthmus.worktrees.checked_out import branch_of
 
 MAXIMUM_WORDS: Final = 200
 """Maximum number of characters that are searched for."""
@@ -119,6 +122,7 @@ class SessionsApi:
         queued = await self._sessions.queue(context_id, user)
         return {
             **self._shown(row),
+            "branch": await asyncio.to_thread(branch_of, Path(row.workspace)) if row.workspace else "",
             "tasks": [_turn(task) for task in row.tasks],
             "draft": row.note.draft,
             "queued": [shown(message) for message in queued],
@@ -197,6 +201,7 @@ class SessionsApi:
             "questions": row.questions,
             "archived": row.note.archived_at is not None,
             "task": newest.task_id,
+            "turnState": newest.state,
         }
 
 

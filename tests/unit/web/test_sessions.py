@@ -74,7 +74,7 @@ async def test_a_session_has_the_facts_of_all_its_turns(journal: SqliteJournal) 
     assert (other["state"], other["turns"], other["task"]) == ("working", 1, "t")
     one = await ask(journal, "sessions/a/b c")
     tasks = one.pop("tasks")
-    assert (one.pop("queued"), one.pop("draft")) == ([], "")
+    assert (one.pop("queued"), one.pop("draft"), one.pop("branch")) == ([], "", "")
     assert {**one, "prompt": ""} == session
     assert {
         name: session[name] for name in ("title", "given", "workspace", "agent", "state", "turns", "questions")
@@ -92,6 +92,18 @@ async def test_a_session_has_the_facts_of_all_its_turns(journal: SqliteJournal) 
         ("Now the quay", "completed"),
     ]
     assert (session["began"], session["changed"]) == (tasks[0]["began"], tasks[1]["changed"])
+
+
+async def test_a_cancelled_session_says_so_and_names_the_branch_of_its_folder(
+    journal: SqliteJournal, tmp_path: Path
+) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "HEAD").write_text("ref: refs/heads/tides\n", "utf-8")
+    task = NewTask("t", "c", str(tmp_path), "Tide tables")
+    claimed = await journal.create(task, [Prompt("m", "Tide tables", None)], "here", 60)
+    await journal.finish(claimed.lease, [StateChange(TaskState.CANCELED)], [])
+    one = await ask(journal, "sessions/c")
+    assert (one["state"], one["turnState"], one["branch"]) == ("failed", "canceled", "tides")
 
 
 async def test_a_name_and_the_archive_are_the_users_own(journal: SqliteJournal) -> None:

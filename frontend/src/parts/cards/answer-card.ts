@@ -3,8 +3,8 @@ import { property, state } from "lit/decorators.js";
 import { keyed } from "lit/directives/keyed.js";
 import { isLongText } from "../../diff/change-size.ts";
 import { isForPage, isMeant } from "../../frame/keys.ts";
-import { exact, visibleLine } from "../../text/safe.ts";
-import { ApiError } from "../../server/session.ts";
+import { problemOf } from "../../problems/problem.ts";
+import { exact } from "../../text/safe.ts";
 import { t } from "../../words.ts";
 import { noteRead } from "./answer-drafts.ts";
 import { PageElement, READ_MS } from "../base.ts";
@@ -182,7 +182,7 @@ export abstract class AnswerCard extends PageElement {
 
   protected say(error: unknown): void {
     this.sending = "";
-    this.problem = error instanceof ApiError && error.status !== 0 ? visibleLine(error.message, 500) : t("noReach");
+    this.problem = problemOf(error);
   }
 
   /** Give the focus to the title, which stands in the head of the page on a phone. */

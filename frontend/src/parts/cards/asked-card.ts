@@ -2,7 +2,7 @@
 // Where there is little width, a link to the page of the question instead.
 
 import { html, nothing } from "lit";
-import type { Answered } from "../../client.ts";
+import type { Answered } from "../../server/task-stream.ts";
 import { formOf } from "../../forms/form.ts";
 import type { TaskRow, ToolCall } from "../../server/protocol.ts";
 import { modelName } from "../../forms/form-facts.ts";

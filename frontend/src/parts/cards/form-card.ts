@@ -1,6 +1,7 @@
 import { html, nothing } from "lit";
 import { customElement, property, state } from "lit/decorators.js";
-import { type Answered, type Reply, answerAll, tell } from "../../client.ts";
+import { type Reply, answerAll, tell } from "../../client.ts";
+import type { Answered } from "../../server/task-stream.ts";
 import { faultOf, progressOf } from "../../forms/checks.ts";
 import { type Answer, type Answers, type Field, type Form, formOf } from "../../forms/form.ts";
 import { coversOf, hintOf, messageOf } from "../../forms/card-facts.ts";
@@ -16,7 +17,7 @@ import type { TaskRow, ToolCall } from "../../server/protocol.ts";
 import { factsOf } from "../../questions/question.ts";
 import { wordsOf } from "../../questions/option-words.ts";
 import { exact, exactLine, visibleLine } from "../../text/safe.ts";
-import { problemOf } from "../../conversation/sending.ts";
+import { problemOf } from "../../problems/problem.ts";
 import { ApiError } from "../../server/session.ts";
 import { COMMA, clock, t } from "../../words.ts";
 import { AnswerCard } from "./answer-card.ts";

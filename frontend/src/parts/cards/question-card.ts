@@ -1,6 +1,7 @@
 import { html, nothing } from "lit";
 import { customElement, property, state } from "lit/decorators.js";
-import { type Answered, answer, tell } from "../../client.ts";
+import { answer, tell } from "../../client.ts";
+import type { Answered } from "../../server/task-stream.ts";
 import { isOnce, isRefusal } from "../../questions/options.ts";
 import type { ConfirmationOption, TaskRow, ToolCall } from "../../server/protocol.ts";
 import { isLongText } from "../../diff/change-size.ts";

@@ -18,6 +18,7 @@ from isthmus.task_view import ModelUsage
 from isthmus.text.money import from_dollars, show_dollars
 from isthmus.text.units import show_count, show_tokens
 from isthmus.text.visible import visible_line, with_ellipsis
+from isthmus.worktrees.checked_out import branch_of
 
 REFRESH_SECONDS = 5.0
 """Maximum time to ask the agent for the state of the session."""
@@ -25,7 +26,6 @@ RECENT_TASKS = 50
 """Number of tasks among which waiting questions are counted."""
 LONGEST_NAME = 32
 """Maximum number of characters of a model or branch."""
-LONGEST_GIT_FILE = 4096
 
 
 @dataclass(slots=True)
@@ -101,26 +101,6 @@ class StatusLine:
                 asked = [task for task in tasks if task.state is TaskState.INPUT_REQUIRED and not task.parent]
                 self.waiting = sum(len(task.pending) for task in asked if task.context_id != scope.context_id)
         self.changed()
-
-
-def branch_of(folder: Path) -> str:
-    """Return the git branch that is checked out in a folder, or the beginning of a commit; empty without one."""
-    for place in (folder, *folder.parents):
-        git = place / ".git"
-        try:
-            if git.is_file():
-                pointer = _beginning(git).removeprefix("gitdir:").strip()
-                git = place / pointer
-            head = _beginning(git / "HEAD").strip()
-        except (OSError, ValueError):
-            continue
-        return head.removeprefix("ref: refs/heads/") if head.startswith("ref: ") else head[:7]
-    return ""
-
-
-def _beginning(path: Path) -> str:
-    with path.open("rb") as file:
-        return file.read(LONGEST_GIT_FILE).decode("utf-8", "replace")
 
 
 def _short(name: str) -> str:

@@ -1,4 +1,3 @@
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -6,7 +5,7 @@ import pytest
 from isthmus.client import CommandScope
 from isthmus.session_status import Cost, SessionStatus
 from isthmus.task_view import ModelUsage
-from isthmus.terminal.interactive.status_line import StatusLine, branch_of
+from isthmus.terminal.interactive.status_line import StatusLine
 
 
 def line(**known: Any) -> StatusLine:
@@ -46,22 +45,3 @@ def test_a_narrow_terminal_gets_whole_parts() -> None:
 
 def test_nothing_in_the_status_controls_the_terminal() -> None:
     assert "\x1b" not in line(model="\x1b[2J", branch="\x1b]0;x\x07", editor="\x9b2J").text(200)
-
-
-@pytest.mark.parametrize(
-    ("head", "branch"),
-    [("ref: refs/heads/feature/x\n", "feature/x"), ("0123456789abcdef\n", "0123456"), ("", ""), ("\xff", "\xff")],
-)
-def test_the_branch_is_read_from_the_repository_around(head: str, branch: str, tmp_path: Path) -> None:
-    (tmp_path / ".git").mkdir()
-    (tmp_path / ".git" / "HEAD").write_text(head, "utf-8")
-    (tmp_path / "src").mkdir()
-    assert branch_of(tmp_path / "src") == branch
-
-
-def test_the_branch_of_a_linked_worktree_is_its_own(tmp_path: Path) -> None:
-    (tmp_path / "git").mkdir()
-    (tmp_path / "git" / "HEAD").write_text("ref: refs/heads/linked\n", "utf-8")
-    (tmp_path / "tree").mkdir()
-    (tmp_path / "tree" / ".git").write_text("gitdir: ../git\n", "utf-8")
-    assert branch_of(tmp_path / "tree") == "linked"
