@@ -1,11 +1,9 @@
-"""The quality of the workbench in a real browser: size, long tasks, accessibility, sleep, queue, words of refusal."""
+"""The quality of the workbench in a real browser: size, long tasks, sleep, queue, words of refusal."""
 
 import json
 import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from pathlib import Path
-from typing import Any, Literal
 
 import psutil
 import pytest
@@ -13,16 +11,13 @@ from playwright.sync_api import Browser, Page, expect
 
 from support.long_tasks import huge_events, long_task, seed
 from support.page_measures import Work, heap_bytes, received_bytes
-from support.workbench import DESKTOP, PHONE, Workbench, answer_by, show_new, until_answers_count, workbench
+from support.workbench import Workbench, answer_by, show_new, until_answers_count, workbench
 
-AXE = Path(__file__).parents[2] / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
 FIRST_PAINT_BYTES = 200 * 1024
 HEAP_BYTES = 60 * 1024 * 1024
 EVENTS, FEW_EVENTS = 16_000, 1_600
 ASLEEP_SECONDS = 3.2
 STEPS = 30
-RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
-COLOURS = {"type": "rule", "values": ["color-contrast"]}
 WRITE = {"content": "A line.\n", "instruction": "Write it"}
 SLOW = [step for number in range(160) for step in ({"text": f"word{number} "}, {"delay": 0.05})]
 LONG_WORDS = 100
@@ -278,69 +273,3 @@ def test_a_page_that_was_frozen_is_whole(page: Page, served: Workbench) -> None:
     page.wait_for_selector(f"text=word{LONG_WORDS - 1}")
     words = " ".join(page.locator("isthmus-task .prose").all_inner_texts()).split()
     assert words == [f"word{number}" for number in range(LONG_WORDS)]
-
-
-@pytest.mark.extended
-def test_every_page_is_clean_for_axe(browser: Browser, page: Page, served: Workbench) -> None:
-    task = served.begin(page, "write accessible")
-    found: list[str] = []
-    source = AXE.read_text("utf-8")
-    ready = "isthmus-question .actions"
-    for path, selector in (
-        ("", ready),
-        (f"task/{task}", ready),
-        ("task/long", "text=module_39.py"),
-        ("history", ".line"),
-        ("new", "textarea"),
-        ("devices", ".line"),
-    ):
-        page.goto(f"{served.url}ui/{path}")
-        page.wait_for_selector(selector)
-        found += axe_problems(page, source, path)
-    with browser.new_context() as outside:
-        door = served.watch(outside.new_page())
-        door.goto(f"{served.url}ui/")
-        door.wait_for_selector("input.code")
-        found += axe_problems(door, source, "door")
-    assert found == []
-
-
-def axe_problems(page: Page, source: str, name: str) -> list[str]:
-    """Return what axe finds wrong in a page: all on a light desktop and a dark phone, colours in the other two."""
-    page.evaluate(source)
-    found: list[str] = []
-    looks: list[tuple[tuple[int, int], Literal["light", "dark"], Any]] = [
-        (DESKTOP, "light", {"runOnly": RULES}),
-        (DESKTOP, "dark", {"runOnly": COLOURS}),
-        (PHONE, "light", {"runOnly": COLOURS}),
-        (PHONE, "dark", {"runOnly": RULES}),
-    ]
-    for size, scheme, options in looks:
-        page.set_viewport_size({"width": size[0], "height": size[1]})
-        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-        # Nothing is loaded anew: of these rules none needs it.
-        given = {"resultTypes": ["violations"], "preload": False, **options}
-        result = page.evaluate("options => axe.run(document, options)", given)
-        found += [
-            f"{name} {size[0]} {scheme}: {problem['id']} ({problem['impact']}): {node['html'][:200]}"
-            for problem in result["violations"]
-            for node in problem["nodes"][:2]
-        ]
-    return found
-
-
-@pytest.mark.extended
-def test_all_fits_at_four_times_the_size(page: Page, served: Workbench) -> None:
-    task = served.begin(page, "write zoomed")
-    page.set_viewport_size({"width": 320, "height": 256})  # 1280x1024 at 400 %
-    for path in ("", "task/long", "history", "new", "devices"):
-        page.goto(f"{served.url}ui/{path}")
-        page.wait_for_selector("nav")
-        assert page.evaluate("document.documentElement.scrollWidth") <= 320, path
-    page.goto(f"{served.url}ui/task/{task}")
-    page.wait_for_selector("isthmus-question .primary")
-    page.locator("isthmus-question .primary").click(trial=True)
-    page.locator("nav a").first.click(trial=True)
-    page.locator("isthmus-prompt textarea").click(trial=True)
-    page.locator("isthmus-question .primary").click()
-    expect(page.locator("isthmus-task .prose")).to_contain_text("It is over")

@@ -1,11 +1,11 @@
-"""A walk through pages of the workbench in Chinese: foreign words, axe, width, and what keyboard and touch need."""
+"""A walk through pages of the workbench: foreign words, axe, width, and what keyboard and touch need."""
 
 import re
 from collections.abc import Generator
-from typing import Any
+from typing import Any, Literal
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from support.page_walk import (
     FRONTEND,
@@ -17,7 +17,7 @@ from support.page_walk import (
     wide_parts,
 )
 from support.varied_session import varied_workbench
-from support.workbench import DESKTOP, Workbench
+from support.workbench import DESKTOP, PHONE, Workbench, until_answers_count
 
 HEADING = ".prose h2"
 VISITS = {
@@ -35,6 +35,7 @@ VISITS = {
 """Selector of what a page shows once it is there, by its path."""
 BROUGHT = ("harbour", "practice", "tickets", "a long task", "Chrome on Linux")
 """Names in the content of the server."""
+LOOKS: tuple[tuple[tuple[int, int], Literal["light", "dark"]], ...] = ((DESKTOP, "light"), (PHONE, "dark"))
 WITH_REVIEWS = {"written"}
 """Pages of a companion, which tests/peers/test_workbench_written.py visits."""
 
@@ -88,3 +89,37 @@ def test_pages_for_taiwan_have_no_foreign_word_and_none_of_the_mainland(browser:
         shown = page.locator("nav").first.inner_text() + page.title()
         found += [f"{path}: {word}" for word in ("设", "会话", "历史") if word in shown]
     assert found == []
+
+
+def looks_problems(page: Page) -> list[str]:
+    """Return what axe finds on a light desktop and a dark phone, and what is wider than 1280 pixels at 400 %."""
+    found: list[str] = []
+    for size, scheme in LOOKS:
+        page.set_viewport_size({"width": size[0], "height": size[1]})
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        found += [f"{size[0]} {scheme}: {problem}" for problem in axe_problems(page)]
+    page.set_viewport_size({"width": NARROW[0], "height": NARROW[1]})
+    return found + wide_parts(page)
+
+
+def test_a_question_and_the_door_are_clean_and_a_question_is_answered_at_400_percent(
+    browser: Browser, served: Workbench
+) -> None:
+    with served.let_in(browser) as context, browser.new_context() as outside:
+        page, door = served.watch(context.new_page()), served.watch(outside.new_page())
+        door.goto(f"{served.url}ui/")
+        door.wait_for_selector("input.code")
+        task = served.begin(page, "write it")
+        page.goto(f"{served.url}ui/task/{task}")
+        until_answers_count(page)
+        found = [f"door: {problem}" for problem in looks_problems(door)]
+        found += [f"task: {problem}" for problem in looks_problems(page)]
+        page.set_viewport_size({"width": DESKTOP[0], "height": DESKTOP[1]})
+        page.goto(f"{served.url}ui/")
+        until_answers_count(page)
+        found += [f"inbox: {problem}" for problem in looks_problems(page)]
+        assert found == [], "\n".join(found)
+        page.goto(f"{served.url}ui/question/{task}")
+        until_answers_count(page)
+        page.locator("isthmus-question .primary").click()
+        expect(page.locator(".item.done")).to_have_count(1)

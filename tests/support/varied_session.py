@@ -33,7 +33,19 @@ print("done")
 ```
 """
 SCRIPT = json.dumps(
-    {"name": "practice", "scenarios": [{"prompt": ".", "replies": [{"text": "You said: {{prompt}}"}]}]}
+    {
+        "name": "practice",
+        "scenarios": [
+            {
+                "prompt": r"\Awrite",
+                "replies": [
+                    {"call": {"name": "write_file", "arguments": {"file_path": "a.py", "content": "x = 2\ny = 3\n"}}},
+                    {"text": "It is over."},
+                ],
+            },
+            {"prompt": ".", "replies": [{"text": "You said: {{prompt}}"}]},
+        ],
+    }
 )  # a YAML document, too
 
 

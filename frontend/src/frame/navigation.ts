@@ -43,7 +43,7 @@ interface Place {
 export function navigation(places: Places) {
   const { session, page, waiting, hasFiles } = places;
   const link = ({ path, name, symbol, words, short = words, waiting = 0 }: Place) => {
-    const label = waiting ? `${words}, ${t("wait", waiting)}` : words;
+    const label = waiting ? `${words} ${t("wait", waiting)}` : words;
     return html` <a
       href=${PAGE + path}
       class=${page === name ? "on" : ""}
@@ -51,7 +51,7 @@ export function navigation(places: Places) {
       aria-label=${label}
       title=${words}
       >${icon(symbol)}<span class="long">${words}</span
-      ><span class="short">${short}</span>${waiting ? html`<span class="count">${waiting}</span>` : nothing}</a
+      ><span class="short">${short}</span>${waiting ? html` <span class="count">${waiting}</span>` : nothing}</a
     >`;
   };
   const inbox = { path: "", name: "inbox", symbol: "inbox", words: t("inbox"), waiting } as const;
