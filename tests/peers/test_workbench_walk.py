@@ -102,7 +102,7 @@ def looks_problems(page: Page) -> list[str]:
     return found + wide_parts(page)
 
 
-def test_a_question_and_the_door_are_clean_and_a_question_is_answered_at_400_percent(
+def test_a_question_and_the_door_are_clean_and_it_is_answered_at_400_percent(
     browser: Browser, served: Workbench
 ) -> None:
     with served.let_in(browser) as context, browser.new_context() as outside:
