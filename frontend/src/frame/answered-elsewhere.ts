@@ -1,6 +1,6 @@
 // Messages about questions that were answered on another device, or by another client, while their page was not in view.
 
-import { endWords } from "../inbox/past-question.ts";
+import { endWords } from "../inbox/end-words.ts";
 import { outcomeText } from "../parts/cards/outcome.ts";
 import { PAGE } from "../place.ts";
 import { factsOf } from "../questions/question.ts";

@@ -5,7 +5,6 @@ import { customElement, property, state } from "lit/decorators.js";
 import { getTask } from "../client.ts";
 import { formOf } from "../forms/form.ts";
 import { titleOf } from "../forms/form-facts.ts";
-import { answerWords } from "../task/given-answer.ts";
 import { MARK } from "../frame/icons.ts";
 import { PageElement } from "../parts/base.ts";
 import { outcomeText } from "../parts/cards/outcome.ts";
@@ -19,21 +18,13 @@ import { problemOf } from "../problems/problem.ts";
 import { answererName, isNotThere } from "../server/session.ts";
 import { type SessionList, sessionPath } from "../server/sessions.ts";
 import { type PastQuestion, pastQuestion } from "../server/task-stream.ts";
+import { endWords } from "./end-words.ts";
 import { t } from "../words.ts";
 
 /** The task and the call in the key of a question; undefined for that of a review. */
 export function callIn(key: string): { taskId: string; callId: string } | undefined {
   const at = key.indexOf("/");
   return at > 0 ? { taskId: key.slice(0, at), callId: key.slice(at + 1) } : undefined;
-}
-
-/** Return how a question ended, in one sentence. */
-export function endWords({ call, answer }: PastQuestion, own: string): string {
-  if (!answer) return ask("endedUnanswered");
-  const proposed = call?.confirmation_request?.file_edit_details?.new_content;
-  const isEdited = answer.newContent !== undefined && proposed !== undefined && answer.newContent !== proposed;
-  const words = answerWords({ ...answer, isEdited }, call !== undefined && formOf([call]) !== undefined, own);
-  return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
 @customElement("isthmus-past-question")

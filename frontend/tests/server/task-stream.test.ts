@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { endWords } from "../../src/inbox/past-question.ts";
+import { endWords } from "../../src/inbox/end-words.ts";
 import { EXTENSION, type ToolCall } from "../../src/server/protocol.ts";
 import { pastQuestion } from "../../src/server/task-stream.ts";
 import { serve, stream } from "../support/server.ts";
