@@ -398,6 +398,15 @@ def test_a_view_in_two_columns_knows_what_was_seen_in_one(page: Page) -> None:
     assert unseen(page, "diff.toggle(); await new Promise((done) => setTimeout(done, 300))") is None
 
 
+def test_what_a_dialog_covers_was_not_seen_until_it_is_closed(page: Page) -> None:
+    mount(page, None, lines_of("new", 600))
+    begun = unseen(page, "const over = document.createElement('dialog'); document.body.append(over); over.showModal()")
+    assert begun
+    assert go_on(page) == begun
+    page.evaluate("document.querySelector('dialog[open]').close()")
+    assert go_on(page) is None
+
+
 MAP = """
 async (share) => {
   const { box, diff } = mounted;

@@ -277,7 +277,7 @@ async def test_all_files_of_an_agent_are_accepted_as_they_were_listed(reviews: C
     await expect(sheet.locator(".file")).to_have_count(3)
     await expect(sheet.locator(".file")).to_contain_text(["three.py", "two.py", "one.py"])
     late = reviews.ask("late.py", "late\n")
-    await expect(page.locator("nav").get_by_role("link", name="Inbox, 4 waiting")).to_be_visible()
+    await expect(page.locator("nav").get_by_role("link", name="Inbox 4 waiting")).to_be_visible()
     await expect(sheet.locator(".file")).to_have_count(3)
     # Only the one that was on the screen before counts as looked at.
     await expect(sheet.get_by_role("button", name="Accept files (1)")).to_be_enabled()

@@ -35,17 +35,22 @@ export function parentOf(element: Element): Element | null {
   return parentElement ?? (root instanceof ShadowRoot ? root.host : null);
 }
 
-/** Call a function in the next frame whenever something else may be on the screen; return a function that ends it. */
+/**
+ * Call a function in the next frame whenever something else may be on the screen; return a function that ends it.
+ *
+ * While a dialog is open nothing is called: it covers what is behind, wherever that is.
+ */
 export function watchScreen(look: () => void): { soon: () => void; end: () => void } {
   let frame = 0;
   const soon = (): void => {
     cancelAnimationFrame(frame);
     frame = requestAnimationFrame(() => {
-      if (document.visibilityState === "visible") look();
+      if (document.visibilityState === "visible" && !document.querySelector("dialog:modal")) look();
     });
   };
   document.addEventListener("scroll", soon, { capture: true, passive: true });
   document.addEventListener("visibilitychange", soon);
+  document.addEventListener("close", soon, { capture: true }); // of a dialog
   addEventListener("resize", soon);
   return {
     soon,
@@ -53,6 +58,7 @@ export function watchScreen(look: () => void): { soon: () => void; end: () => vo
       cancelAnimationFrame(frame);
       document.removeEventListener("scroll", soon, { capture: true });
       document.removeEventListener("visibilitychange", soon);
+      document.removeEventListener("close", soon, { capture: true });
       removeEventListener("resize", soon);
     },
   };

@@ -11,6 +11,7 @@ import { ask } from "../../questions/words.ts";
 import { exactLine, visibleLine } from "../../text/safe.ts";
 import { type SessionList, sessionPath } from "../../server/sessions.ts";
 import type { Question } from "../../server/store.ts";
+import { subagentOf } from "../../task/subagents.ts";
 import { age, t } from "../../words.ts";
 import { countsOf } from "../files/counts.ts";
 import type { SheetLines } from "../phone-head.ts";
@@ -20,6 +21,12 @@ export function badge(server: string, agent: string) {
   return html`<span class="who" aria-hidden="true">${sign}</span>`;
 }
 
+/** Return the name of who asks: of an MCP server, of a subagent, or of the agent. */
+function nameOf({ call }: Question, agent: string): string {
+  const subagent = subagentOf(call);
+  return serverOf(call) || (subagent ? t("subagentBadge", subagent) : agent);
+}
+
 const titleIn = (sessions: SessionList, { task }: Question): string => visibleLine(sessions.titleOf(task), 80);
 
 /** Return the first line of a question in the list. */
@@ -27,7 +34,7 @@ export function fromLine(question: Question, sessions: SessionList, agent: strin
   const server = serverOf(question.call);
   const session = titleIn(sessions, question);
   const place = server ? [t("mcpServer"), session].filter(Boolean).join(" \u00b7 ") : session;
-  return nameLine(server, server || agent, place, time);
+  return nameLine(server, nameOf(question, agent), place, time);
 }
 
 /** Return who asks, where and when; `server` is the name of an MCP server, if one asks. */
@@ -64,7 +71,7 @@ export function askerHead(question: Question, sessions: SessionList, agent: stri
   const session = titleIn(sessions, question);
   const { contextId, id } = question.task;
   return html`${badge(server, agent)}
-    <span class="asker sm md cut" dir="auto">${server || agent}</span>
+    <span class="asker sm md cut" dir="auto">${nameOf(question, agent)}</span>
     <span class="sm t3 wide-only">${t(server ? "anMcpServerIn" : "inSession")}</span>
     <a class="sm cut target" href=${sessionPath(contextId, id)} dir="auto">${session || t("sessions")}</a>
     ${isOpen ? html`<span class="pill acc">${stateMark("input-required")}${waits === t("now") ? t("waitsSince") : t("waitsFor", waits)}</span>` : nothing}`;
@@ -74,7 +81,7 @@ export function askerHead(question: Question, sessions: SessionList, agent: stri
 export function sheetLines(question: Question, sessions: SessionList, agent: string, now: number): SheetLines {
   const form = formOf(question.calls);
   const server = serverOf(question.call);
-  const who = server ? t("mcpServer") : agent;
+  const who = server ? t("mcpServer") : nameOf(question, agent);
   return {
     title: form ? formTitle(form, agent) : callTitle(question),
     place: [who, titleIn(sessions, question)].filter(Boolean).join(" \u00b7 "),
