@@ -199,7 +199,7 @@ async def test_requests_of_many_tiny_things_are_refused_before_they_cost_much(wo
             for path in paths:
                 response = await alice.http.post(f"{alice.url}{path}", content=many)
                 assert "more than 500,000 JSON values" in response.text, (path, value)
-        # Marks in a text are no values; as one word, it is one event of the agent that repeats it.
+        # Brackets in a text do not count as values. The agent repeats each word in an event; this is one word.
         code = json.dumps(rpc("message/send", prompt("if(a){b[0]=[1,2];}" * 250_000, workspace)))
         assert (await alice.http.post(alice.url, content=code, headers=EXTENSION)).json()["result"]["kind"] == "task"
         params = prompt("go", workspace, parts=[{"kind": "text", "text": "a"}] * 10_001)

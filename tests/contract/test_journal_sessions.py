@@ -213,7 +213,9 @@ async def test_records_are_removed_with_the_last_task_and_keep_the_title(journal
     assert session.title == "New"
 
 
-async def test_a_list_compares_a_task_with_those_of_its_session_alone(journal: Journal, clock: FakeClock) -> None:
+async def test_a_list_compares_a_task_with_those_of_its_session_alone(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
     tasks = [NewTask(f"t{at}", "long" if at % 2 else f"s{at}", "/work", "a") for at in range(100)]
     begun = [journal.create(task, [Prompt(task.task_id, "word " * 20, None)], "here", 60) for task in tasks]
     await asyncio.gather(*[journal.finish((await one).lease, [DONE], []) for one in begun])
@@ -228,7 +230,7 @@ async def test_a_list_compares_a_task_with_those_of_its_session_alone(journal: J
             plans.extend(await read(explain + query, values, lambda line: " ".join(map(str, line))))
         return await read(query, values, row)
 
-    sessions._read = explained  # type: ignore[method-assign]
+    monkeypatch.setattr(sessions, "_read", explained)
     assert len(await listed(journal)) == 50
     compared = [line for line in plans if re.search(r"\bother", line) and re.search("SCAN|SEARCH|Scan", line)]
     assert len(compared) == 2

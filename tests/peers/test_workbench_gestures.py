@@ -138,7 +138,7 @@ def test_gestures_do_what_buttons_do_and_scrolls_do_nothing(pocket: tuple[Workbe
     eventually(edits_after_two_taps)
     page.keyboard.press("End")
     page.keyboard.insert_text("!")
-    # What is typed in is no ground for swipes.
+    # No swipe begins where text is edited.
     fingers.swipe(page.locator("isthmus-diff .cm-line", has_text="new 3").first, -200)
     page.get_by_role("button", name="Allow once and send 1 comment").tap()
     kept = NEW.replace("line five\n", "line 5\n").replace("new 0\n", "new 0!\n")

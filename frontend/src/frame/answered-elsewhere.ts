@@ -9,7 +9,7 @@ import { questionPath } from "../routes.ts";
 import { visibleLine } from "../text/safe.ts";
 import { answererName } from "../server/session.ts";
 import type { Question } from "../server/store.ts";
-import { type PastQuestion, pastQuestion } from "../server/task-stream.ts";
+import { type PastQuestion, answeredQuestion } from "../server/task-stream.ts";
 import type { Toast } from "./toasts.ts";
 import { f } from "./words.ts";
 
@@ -66,7 +66,7 @@ export class AnsweredElsewhere {
 
   async #ask(question: Question): Promise<void> {
     const { task, call } = question;
-    const past = await pastQuestion(task.id, call.tool_call_id, task.seq).catch(() => undefined);
+    const past = await answeredQuestion(task.id, task.seq, call.tool_call_id);
     const toast = past && toastOf(question, past, answererName());
     if (toast) this.tell(toast);
   }

@@ -66,8 +66,8 @@ export class Recogniser {
     }
   }
 
-  /** All fingers have left, also those of which that was not told: what they were on may have left the page. */
-  alone(): void {
+  /** Take all fingers for lifted, also where no event said so: what they touched may have left the page. */
+  reset(): void {
     this.#fingers.clear();
     this.#state = { name: "idle" };
   }

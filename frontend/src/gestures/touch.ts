@@ -35,7 +35,7 @@ export function watchTouch(element: HTMLElement, { onGesture, onButtons = false 
     if (type === "down") {
       if (!(at instanceof Element)) return;
       target = at;
-      if ("isPrimary" in event && event.isPrimary) recogniser.alone();
+      if ("isPrimary" in event && event.isPrimary) recogniser.reset();
     }
     const { clientX: x, clientY: y, timeStamp } = event;
     const id = "pointerId" in event ? event.pointerId : -1;

@@ -149,22 +149,10 @@ async function subscribe(taskId: string, after: number, signal: AbortSignal): Pr
   return response.body;
 }
 
-/** Return the events of one number again, whose contents the page did not keep. */
+/** Return the events of one number again, whose contents the page did not keep. Throws an ApiError. */
 export async function eventsAgain(taskId: string, seq: number): Promise<TaskEvent[]> {
-  const now = new AbortController();
-  const deadline = setTimeout(() => now.abort(), 30_000);
-  try {
-    for await (const frames of readFrames(await subscribe(taskId, seq - 1, now.signal), now)) {
-      const found = frames.find((frame) => frame.id === seq);
-      if (found) return eventsOf(JSON.parse(found.data));
-    }
-    return [];
-  } catch (error) {
-    throw error instanceof ApiError ? error : new ApiError(0, "");
-  } finally {
-    clearTimeout(deadline);
-    now.abort();
-  }
+  for await (const { id, events } of eventsFor(LOOK_UP_MS, taskId, seq - 1)) if (id === seq) return events;
+  return [];
 }
 
 export interface Answered {
@@ -174,15 +162,13 @@ export interface Answered {
 
 /** Return who answered a question that waited at the event `seq`, and how; undefined if that is not known, e.g. of a task that was stopped. */
 export async function answererOf(taskId: string, seq: number, callId: string): Promise<Answered | undefined> {
-  try {
-    for await (const event of eventsUntil(taskId, seq, ANSWER_MS)) {
-      if (event.kind === "answered" && event.callId === callId) return { by: event.by, optionId: event.optionId };
-      if (event.kind === "state" && ENDED.has(event.state)) return undefined;
-    }
-  } catch {
-    // The list of the inbox is whole without it.
-  }
-  return undefined;
+  // The list of the inbox is whole without it.
+  return (await answeredQuestion(taskId, seq, callId))?.answer;
+}
+
+/** Return a question that waited at the event `seq` and does no more; undefined if it could not be looked up soon. */
+export async function answeredQuestion(taskId: string, seq: number, callId: string): Promise<PastQuestion | undefined> {
+  return pastQuestion(taskId, callId, seq, ANSWER_MS).catch(() => undefined);
 }
 
 /** What the events of a task say of one of its questions. */
@@ -193,30 +179,33 @@ export interface PastQuestion {
   answer?: TaskEvent & { kind: "answered" };
 }
 
-/** Look a question up in the events of its task after `seq`. Throws an ApiError. */
-export async function pastQuestion(taskId: string, callId: string, seq = 0): Promise<PastQuestion> {
+/** Look a question up in the events of its task after `seq`, for at most so many milliseconds. Throws an ApiError. */
+export async function pastQuestion(taskId: string, callId: string, seq = 0, most = LOOK_UP_MS): Promise<PastQuestion> {
   const found: PastQuestion = {};
-  try {
-    for await (const event of eventsUntil(taskId, seq, LOOK_UP_MS)) {
+  for await (const { events } of eventsFor(most, taskId, seq))
+    for (const event of events) {
       const calls = event.kind === "call" ? [event.call] : event.kind === "state" ? event.pending : [];
       const call = calls.find((one) => one.tool_call_id === callId && one.confirmation_request);
       if (call) found.call = call;
       if (event.kind === "answered" && event.callId === callId) return { ...found, answer: event };
       if (event.kind === "state" && ENDED.has(event.state)) return found;
     }
-  } catch (error) {
-    throw error instanceof ApiError ? error : new ApiError(0, "");
-  }
   return found;
 }
 
-/** Yield the events of a task after `seq` as they come, for at most so many milliseconds. */
-async function* eventsUntil(taskId: string, seq: number, most: number): AsyncGenerator<TaskEvent> {
+/** Yield the events of a task after `seq` with their number, for at most so many milliseconds. Throws an ApiError. */
+async function* eventsFor(
+  most: number,
+  taskId: string,
+  seq: number,
+): AsyncGenerator<{ id: number | undefined; events: TaskEvent[] }> {
   const now = new AbortController();
   const deadline = setTimeout(() => now.abort(), most);
   try {
     for await (const frames of readFrames(await subscribe(taskId, seq, now.signal), now))
-      for (const { data } of frames) yield* eventsOf(JSON.parse(data));
+      for (const { id, data } of frames) yield { id, events: eventsOf(JSON.parse(data)) };
+  } catch (error) {
+    throw error instanceof ApiError ? error : new ApiError(0, "");
   } finally {
     clearTimeout(deadline);
     now.abort();

@@ -76,7 +76,7 @@ describe("a double tap", () => {
     expect(twice(100, 140)).toEqual([]);
   });
 
-  test("is no two of three", () => {
+  test("comes once of three taps", () => {
     const taps = [0, 100, 200].flatMap((at): Step[] => [["down", 100, 50, at], ["up", 100, 50, at + 20]]); // prettier-ignore
     expect(kinds(...taps)).toEqual(["double"]);
   });

@@ -5,19 +5,14 @@ A client whose author knows the document alone may refuse an object with other n
 Sans-I/O.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 
-from typing_extensions import override
-
-from isthmus.a2a.wire import JsonDict, StreamEncoder
-from isthmus.client import Delivery, HistoryMessage, TaskSnapshot
+from isthmus.client import TaskSnapshot
 from isthmus.development_tool import ConfirmationRequest, ToolCall
-from isthmus.events import ToolCallUpdate
 
 
 def call_without_notes(call: ToolCall) -> ToolCall:
-    """Return a call with the members of the extension's document alone; the call itself if it has no other."""
+    """Return a call with the members of the extension's document alone."""
     request, output = call.confirmation_request, call.output
     if request is not None:
         call = replace(call, confirmation_request=_request_without_notes(request))
@@ -36,25 +31,3 @@ def snapshot_without_notes(snapshot: TaskSnapshot) -> TaskSnapshot:
     if not snapshot.pending:
         return snapshot
     return replace(snapshot, pending=tuple(call_without_notes(call) for call in snapshot.pending))
-
-
-class EncoderWithoutNotes(StreamEncoder):
-    """An encoder of calls with the members of the extension's document alone."""
-
-    def __init__(self, encoder: StreamEncoder) -> None:
-        self._encoder = encoder
-
-    @override
-    def encode(
-        self,
-        delivery: Delivery,
-        *,
-        final: bool = False,
-        pending: Sequence[ToolCall] = (),
-        answer: HistoryMessage | None = None,
-    ) -> Sequence[JsonDict]:
-        if isinstance(delivery.event, ToolCallUpdate):
-            event = replace(delivery.event, tool_call=call_without_notes(delivery.event.tool_call))
-            delivery = replace(delivery, event=event)
-        pending = tuple(call_without_notes(call) for call in pending)
-        return self._encoder.encode(delivery, final=final, pending=pending, answer=answer)

@@ -17,7 +17,7 @@ from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.protocol.errors import internal_error, push_not_supported
 from isthmus.a2a.protocol.extension import NOTES_HEADER, PROMPTS_HEADER, Activation
 from isthmus.a2a.protocol.jsonrpc import LIMIT_REACHED, NO_EXTENDED_CARD, UNSUPPORTED_OPERATION
-from isthmus.a2a.protocol.notes import EncoderWithoutNotes, snapshot_without_notes
+from isthmus.a2a.protocol.notes import snapshot_without_notes
 from isthmus.a2a.protocol.operations import (
     CancelTask,
     DeletePush,
@@ -42,7 +42,7 @@ from isthmus.a2a.server.http.bodies import free_room, is_large
 from isthmus.a2a.server.http.sse import EventStream, OpenStreams
 from isthmus.a2a.server.logs.access_log import note_of
 from isthmus.a2a.server.sending import send_noted
-from isthmus.a2a.server.stream_encoders import PromptsEncoder, UnknownEventsEncoder, at_message
+from isthmus.a2a.server.stream_encoders import EncoderWithoutNotes, PromptsEncoder, UnknownEventsEncoder, at_message
 from isthmus.a2a.service import close, follow, page_of_tasks
 from isthmus.a2a.wire import Caller, JsonDict, StreamEncoder, Wire
 from isthmus.client import Delivery, HistoryMessage, SessionStatusProvider, TaskSnapshot, Turn

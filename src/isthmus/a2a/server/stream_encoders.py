@@ -1,14 +1,15 @@
-"""Encoders of streams around a wire's encoder: for clients that have some events, or want the user's messages, too."""
+"""Encoders of streams around a wire's encoder, for what one client has, wants or knows."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 
 from typing_extensions import override
 
+from isthmus.a2a.protocol.notes import call_without_notes
 from isthmus.a2a.wire import JsonDict, StreamEncoder, Wire
 from isthmus.client import Delivery, HistoryMessage, TaskSnapshot
 from isthmus.development_tool import ToolCall
-from isthmus.events import Command, Prompt, TaskState
+from isthmus.events import Command, Prompt, TaskState, ToolCallUpdate
 
 
 class UnknownEventsEncoder(StreamEncoder):
@@ -54,6 +55,28 @@ class PromptsEncoder(StreamEncoder):
             task = self._wire.task(at_message(self._snapshot, delivery, delivery.event), self._uri)
             return (self._wire.task_item(task),)
         return items
+
+
+class EncoderWithoutNotes(StreamEncoder):
+    """An encoder of calls with the members of the extension's document alone."""
+
+    def __init__(self, encoder: StreamEncoder) -> None:
+        self._encoder = encoder
+
+    @override
+    def encode(
+        self,
+        delivery: Delivery,
+        *,
+        final: bool = False,
+        pending: Sequence[ToolCall] = (),
+        answer: HistoryMessage | None = None,
+    ) -> Sequence[JsonDict]:
+        if isinstance(delivery.event, ToolCallUpdate):
+            event = replace(delivery.event, tool_call=call_without_notes(delivery.event.tool_call))
+            delivery = replace(delivery, event=event)
+        pending = tuple(call_without_notes(call) for call in pending)
+        return self._encoder.encode(delivery, final=final, pending=pending, answer=answer)
 
 
 def at_message(snapshot: TaskSnapshot, delivery: Delivery, message: Prompt | Command) -> TaskSnapshot:
