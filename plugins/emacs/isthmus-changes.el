@@ -178,7 +178,8 @@ is non-nil if not the user's keys are the reason."
   (let ((shown (seq-filter (lambda (buffer) (get-buffer-window buffer t)) (isthmus-changes--views))))
     (cond
      ((null shown))
-     ((isthmus--may-show)
+     ;; During a decision its answer draws the lists, with a line for what is gone.
+     ((and (isthmus--may-show) (not (eq isthmus-changes--deciding (or isthmus--process 'none))))
       (dolist (buffer shown)
         (isthmus-changes--refresh buffer nil t)))
      (t (isthmus-changes--refresh-later)))))
@@ -210,8 +211,12 @@ is non-nil if not the user's keys are the reason."
 
 (defun isthmus-changes--draw (gone function)
   "Write this buffer anew by FUNCTION; point stays at its item in all windows.
-If the item at point is gone, the line GONE is in its place."
-  (let* ((place-of (lambda (place)
+If the item at point is gone, the line GONE is in its place.
+A line of this kind stays until point leaves it: what is decided next is
+then never the item that moved up to point."
+  (let* ((gone (or gone (and (eq (plist-get (isthmus-changes--item) :kind) 'gone)
+                             (plist-get (isthmus-changes--item) :said))))
+         (place-of (lambda (place)
                      (let ((key (plist-get (isthmus-changes--item place) :key)))
                        (list key (line-number-at-pos place)
                              (if key (- (line-number-at-pos place) (line-number-at-pos (isthmus-changes--place key)))
@@ -239,7 +244,7 @@ If the item at point is gone, the line GONE is in its place."
       (forward-line (- (nth 1 point-place) (nth 2 point-place) 1))
       (when-let ((key (plist-get (isthmus-changes--item) :key)))
         (goto-char (isthmus-changes--place key))) ; not within another hunk
-      (isthmus-changes--insert `(:kind gone :key ,(car point-place))
+      (isthmus-changes--insert `(:kind gone :key ,(car point-place) :said ,gone)
                                (propertize (concat "  " gone "\n") 'face 'shadow)))
     (set-buffer-modified-p nil)
     (if is-first

@@ -62,6 +62,7 @@ async def test_the_cli_finds_the_companion_and_its_edits_are_answered_across_a_r
                 await cli.sees_files(3)
                 assert "Connected to Isthmus (headless)" in await cli.status()
                 await cli.propose(write_file(files[0], "again\n"), "Accepted again, I see.")
+                await user("diffs", "--wait", "60", folder=workspace)
                 await user("accept", "a.py", "--content", "-", folder=workspace, text="reviewed again\n")
                 await cli.shows("Accepted again, I see.")
                 assert files[0].read_text(encoding="utf-8") == "reviewed again\n"
@@ -87,19 +88,21 @@ async def _selections_reach_the_model(cli: GeminiCli, workspace: Path, files: tu
 async def _edits_are_accepted_changed_and_rejected(cli: GeminiCli, workspace: Path, files: tuple[Path, Path]) -> None:
     a, b = files
     await cli.propose(write_file(a), "Accepted, I see.")
-    (shown,) = (await user("diffs", folder=workspace))["diffs"]
+    (shown,) = (await user("diffs", "--wait", "60", folder=workspace))["diffs"]
     assert (shown["file"], shown["new_content"]) == (str(a), PROPOSED)
     await user("accept", "a.py", folder=workspace)
     await cli.shows("Accepted, I see.")
     assert a.read_text(encoding="utf-8") == PROPOSED
 
     await cli.propose(replace(b), "Changed, I see.")
+    await user("diffs", "--wait", "60", folder=workspace)
     await user("accept", "b.py", "--content", "-", folder=workspace, text="reviewed\n")
     await cli.shows("Changed, I see.")
     assert b.read_text(encoding="utf-8") == "reviewed\n"
     assert "modified the `new_string` content to be: reviewed\n" in cli.tool_response()["output"]
 
     await cli.propose(write_file(b, "mine\n"), "Written, I see.")
+    await user("diffs", "--wait", "60", folder=workspace)
     b.write_text("theirs\n", encoding="utf-8")
     refused = await asyncio.to_thread(isthmus, "ide", "accept", "b.py", folder=workspace)
     assert refused.returncode != 0
@@ -112,6 +115,7 @@ async def _edits_are_accepted_changed_and_rejected(cli: GeminiCli, workspace: Pa
     assert b.read_text(encoding="utf-8") == "mine\n"
 
     await cli.propose(write_file(a, "worse\n"))
+    await user("diffs", "--wait", "60", folder=workspace)
     await user("reject", "a.py", folder=workspace)
     await cli.shows("Rejected")
     assert a.read_text(encoding="utf-8") == PROPOSED
@@ -236,7 +240,7 @@ async def test_the_cli_is_started_together_with_a_companion_that_ends_with_it(
         await cli.sees_files(1)
         assert "Connected to Isthmus (web)" in await cli.status()
         await cli.propose(write_file(a), "Allowed, I see.")
-        assert len((await user("diffs", folder=workspace))["diffs"]) == 1
+        assert len((await user("diffs", "--wait", "60", folder=workspace))["diffs"]) == 1
         # Its own question takes no answer of an edit until it is restarted with IDE mode on.
         await user("accept", "a.py", folder=workspace)
         await cli.shows("Allowed, I see.")
@@ -311,6 +315,7 @@ async def test_the_cli_finds_the_companion_by_its_variables_alone(
             active = {"path": str(a), "cursor": {"line": 2, "character": 3}}
             assert await cli.ask("first") == {"activeFile": active}
             await cli.propose(write_file(a), "Accepted, I see.")
+            await user("diffs", "--wait", "60", folder=workspace)
             await user("accept", "a.py", "--content", "-", folder=workspace, text="reviewed\n")
             await cli.shows("Accepted, I see.")
             assert a.read_text(encoding="utf-8") == "reviewed\n"
@@ -325,6 +330,7 @@ async def test_the_cli_in_a_container_reaches_the_companion_under_the_name_of_it
     with companion_program(workspace, "--open", "a.py"):
         async with gemini_cli(workspace, environment=in_container) as cli:
             await cli.propose(write_file(a), "Accepted, I see.")
+            await user("diffs", "--wait", "60", folder=workspace)
             await user("accept", "a.py", folder=workspace)
             await cli.shows("Accepted, I see.")
             assert a.read_text(encoding="utf-8") == PROPOSED

@@ -76,7 +76,7 @@ def hold(page: Page, key: str) -> None:
     page.keyboard.up(key)
 
 
-@pytest.mark.parametrize("key", first_of(["y", "Enter", "n", "2", "Space"], count=2))
+@pytest.mark.parametrize("key", first_of(["y", "Enter", "2", "Space"], count=2))
 def test_a_held_key_answers_one_question_at_most(page: Page, served: Workbench, key: str) -> None:
     begin(page, served, "write one", "write two", "write three")
     page.locator("isthmus-question .primary").focus()
@@ -86,6 +86,16 @@ def test_a_held_key_answers_one_question_at_most(page: Page, served: Workbench, 
     pause_keys(page)
     page.keyboard.press("y")
     expect(page.locator(".item.done")).to_have_count(2)
+
+
+@pytest.mark.extended
+def test_a_held_n_asks_for_a_reason_and_rejects_nothing(page: Page, served: Workbench) -> None:
+    begin(page, served, "write one", "write two")
+    page.locator("isthmus-question .primary").focus()
+    hold(page, "n")
+    expect(page.locator("isthmus-reason textarea")).to_be_focused()
+    expect(page.locator("isthmus-reason textarea")).to_have_value("")
+    expect(page.locator(".item.done")).to_have_count(0)
 
 
 COUNT_PAUSES = """pause => {

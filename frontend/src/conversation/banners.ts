@@ -1,11 +1,10 @@
 // Banners of a conversation: about its connection, and about a session that was put away.
 
-import { LANGUAGE } from "../language.ts";
 import { html, nothing } from "lit";
 import { icon } from "../frame/icons.ts";
 import { visibleLine } from "../text/safe.ts";
 import type { SessionStream } from "./session-stream.ts";
-import { t } from "../words.ts";
+import { clock, t } from "../words.ts";
 
 /** Return what is to be said of the connection of a session at `now`, in ms. */
 export function connectionBanner(session: SessionStream, now: number) {
@@ -16,7 +15,7 @@ export function connectionBanner(session: SessionStream, now: number) {
       ${icon("plug")}
       <div>
         <p class="md">
-          ${session.lostAt ? t("lostAt", new Date(session.lostAt).toLocaleTimeString(LANGUAGE)) : t("notReached")}
+          ${session.lostAt ? t("lostAt", clock(session.lostAt / 1000)) : t("notReached")}
           ${t("nextTry", seconds)}
         </p>
         <p class="t2">${t("goesOnWithout")}</p>

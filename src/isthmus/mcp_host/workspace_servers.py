@@ -259,6 +259,7 @@ def server_tools(tools: Sequence[McpTool], connections: Iterable[ServerConnectio
             tools=tuple(tool.name for tool in tools if tool.server_name == found.config.name),
             origin=origin_text(found.config),
             is_always_loaded=found.config.always_load,
+            is_remote=found.config.is_remote,
         )
         for found in connections
     )

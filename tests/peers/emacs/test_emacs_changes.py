@@ -81,6 +81,11 @@ class Changes:
 
         await eventually_async(is_gone, what=f"{buffer} in no window")
 
+    async def draws_again(self) -> None:
+        """Have the list follow the files, as it does when the companion says that something was written or decided."""
+        await self.emacs.evaluate("(progn (isthmus-changes--refresh (current-buffer) nil t) t)")
+        await eventually_async(lambda: self.emacs.evaluate("(null isthmus--callbacks)"), what="the list is drawn")
+
     async def go_to(self, text: str) -> None:
         """Put point on the first line with this text."""
         await self.emacs.evaluate(
@@ -215,6 +220,8 @@ async def test_turns_and_files_are_kept_undone_and_taken_back_in_the_list(driver
         await changes.at("c.py")
         press("a")
         await changes.at("kept c.py")
+        await changes.draws_again()
+        await changes.at("kept c.py")
         press("a")
         await changes.emacs.says("this is decided; n goes to the next one")
         press("J")
@@ -225,6 +232,22 @@ async def test_turns_and_files_are_kept_undone_and_taken_back_in_the_list(driver
         assert not (workspace / "b.py").exists()
         view = f"(with-current-buffer {lisp_string('a.py')} (line-number-at-pos))"
         assert await changes.emacs.evaluate(view) == 10
+
+
+async def test_the_list_waits_with_what_is_new_for_the_answer_to_a_decision(
+    driver: EmacsDriver, workspace: Path
+) -> None:
+    async with _changes(driver, workspace, "a") as changes:
+        await changes.turn("first", a=ONE)
+        changes.emacs.terminal.press(OPEN_LIST)
+        await changes.shows("Turn 1")
+        looked = """(cl-letf (((symbol-function 'isthmus--may-show) #'always)
+                              (isthmus-changes--deciding %s))
+                      (isthmus-changes--look)
+                      (and isthmus--callbacks t))"""
+        assert await changes.emacs.evaluate(looked % "nil") is True
+        await eventually_async(lambda: changes.emacs.evaluate("(null isthmus--callbacks)"), what="the list is drawn")
+        assert await changes.emacs.evaluate(looked % "isthmus--process") is None
 
 
 async def test_hunks_are_shown_kept_undone_and_taken_back(driver: EmacsDriver, workspace: Path) -> None:

@@ -51,6 +51,8 @@ def test_a_sandbox_without_network_and_a_trial_take_risks_away() -> None:
 def test_facts_of_other_calls_are_stated_in_one_order() -> None:
     assert risks_of("web_fetch", None, CONFINED, RiskyFacts()) == ("network",)
     assert risks_of("ticket", McpDetails("tickets", "ticket"), Policy(), RiskyFacts()) == ()
+    remote = RiskyFacts(reaches_network=True)
+    assert risks_of("ticket", McpDetails("tickets", "ticket"), Policy(), remote) == ("network",)
     facts = RiskyFacts(is_removal=True, has_secrets=True, starts_programs=True)
     assert risks_of("apply_patch", None, CONFINED, facts) == ("deletes", "secrets", "starts_programs")
 

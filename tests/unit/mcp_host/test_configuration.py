@@ -114,6 +114,24 @@ def test_the_type_decides_the_transport_else_http_url_then_url_then_command(
     assert only(workspace, home, user_file, entry).endpoint.transport == transport
 
 
+@pytest.mark.parametrize(
+    ("entry", "is_remote"),
+    [
+        ({"httpUrl": "https://tools.example.org/mcp"}, True),
+        ({"url": "http://192.0.2.7:3000/sse"}, True),
+        ({"httpUrl": "http://localhost:3000/mcp"}, False),
+        ({"httpUrl": "http://user:word@127.0.0.1:3000/mcp"}, False),
+        ({"url": "http://[::1]:3000/sse"}, False),
+        ({"httpUrl": "http://localhost@example.org/mcp"}, True),
+        ({"command": "x"}, False),
+    ],
+)
+def test_a_server_is_remote_at_a_url_of_another_machine(
+    workspace: Path, home: Path, user_file: Path, entry: dict[str, str], is_remote: bool
+) -> None:
+    assert only(workspace, home, user_file, entry).is_remote is is_remote
+
+
 def test_headers_are_kept_and_their_variables_filled_in(workspace: Path, home: Path, user_file: Path) -> None:
     headers = {"Authorization": "Bearer ${EXTERNAL_API_KEY}", "X-Custom-Header": "custom", "X-Retries": 3}
     server = only(workspace, home, user_file, {"httpUrl": "http://localhost:3000/mcp", "headers": headers})

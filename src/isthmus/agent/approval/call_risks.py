@@ -51,19 +51,21 @@ class RiskyFacts:
     """Facts about a call beside its proposal.
 
     ``is_removal``: its edit deletes the file. ``has_secrets``: it reads or changes a file that may hold secrets.
-    ``starts_programs``: it changes a file with which other programs start programs by themselves.
+    ``starts_programs``: it changes a file with which other programs start programs by themselves. ``reaches_network``:
+    its tool is of a server on another machine.
     """
 
     is_removal: bool = False
     has_secrets: bool = False
     starts_programs: bool = False
+    reaches_network: bool = False
 
 
 def risks_of(tool: str, proposal: ConfirmationDetails | None, policy: Policy, facts: RiskyFacts) -> tuple[str, ...]:
     """Return what is known to make a call risky, in the order of :class:`CallRisk`."""
     found = {
         CallRisk.DELETES: facts.is_removal,
-        CallRisk.NETWORK: tool in _NETWORK_TOOLS,
+        CallRisk.NETWORK: tool in _NETWORK_TOOLS or facts.reaches_network,
         CallRisk.NO_SANDBOX: False,
         CallRisk.SECRETS: facts.has_secrets,
         CallRisk.STARTS_PROGRAMS: facts.starts_programs,

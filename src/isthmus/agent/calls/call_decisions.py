@@ -42,7 +42,7 @@ from isthmus.agent.approval.requested_file import is_requested
 from isthmus.agent.approval.restricted_tools import named_tool
 from isthmus.agent.approval.session_policy import policy_for
 from isthmus.agent.approval.tried_lines import may_be_tried
-from isthmus.agent.calls.call_rules import moved_files, ruling_of, server_of
+from isthmus.agent.calls.call_rules import moved_files, ruling_of, server_of, server_tools_of
 from isthmus.agent.calls.withheld_tools import WithheldTools
 from isthmus.agent.options import AgentOptions
 from isthmus.agent.session.open_call import OpenCall
@@ -130,11 +130,11 @@ class CallDecisions:
             paths = followed(Path(proposal.file_path))
             is_removal = isinstance(tool, RemovingTool) and tool.removes(arguments)
             facts = RiskyFacts(is_removal, is_private(paths), any(starts_program(Path(path)) for path in paths))
-        elif server_of(self.tools, tool.name) is None:
+        elif (server := server_tools_of(self.tools, tool.name)) is None:
             reads = asked_reads(tool.name, tool.kind, arguments, self._workspace)
             facts = RiskyFacts(has_secrets=bool(reads.files))
         else:
-            facts = RiskyFacts()
+            facts = RiskyFacts(reaches_network=server.is_remote)
         return risks_of(tool.name, proposal, self.policy, facts)
 
     def may_try(self, item: OpenCall, tool: Tool, proposal: ConfirmationDetails | None) -> bool:

@@ -12,12 +12,18 @@ from isthmus.agent.approval.restricted_tools import named_tool
 from isthmus.development_tool import ConfirmationDetails
 from isthmus.files.path_rules import expand_home, followed
 from isthmus.tools.port.base import MovingTool, Tool
-from isthmus.tools.port.tool_set import ToolSet
+from isthmus.tools.port.tool_set import ServerTools, ToolSet
 
 
 def server_of(tools: ToolSet, name: str) -> str | None:
     """Return the MCP server of a tool; None for a built-in tool."""
-    return next((server.name for server in tools.servers if name in server.tools), None)
+    server = server_tools_of(tools, name)
+    return None if server is None else server.name
+
+
+def server_tools_of(tools: ToolSet, name: str) -> ServerTools | None:
+    """Return the MCP server of a tool with all its tools; None for a built-in tool."""
+    return next((server for server in tools.servers if name in server.tools), None)
 
 
 def moved_files(tool: Tool, arguments: Mapping[str, Any], workspace: Path) -> tuple[str, ...]:

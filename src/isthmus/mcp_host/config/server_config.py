@@ -16,6 +16,7 @@ from isthmus.mcp_host.config.entry_reader import Entry, ServerConfigError
 from isthmus.mcp_host.config.oauth_settings import OAuthSettings, decode_oauth
 from isthmus.mcp_host.config.shell_variables import ShellVariables
 from isthmus.mcp_host.config.variables import MODEL_KEYS
+from isthmus.network.loopback import is_loopback
 from isthmus.record import record
 from isthmus.sandbox.policy import WithSandbox, decode_policy
 
@@ -89,6 +90,14 @@ class HttpEndpoint:
         except ValueError:
             return ""
 
+    @property
+    def host_name(self) -> str:
+        """The host of the URL without a port, in lower case; empty if the URL has none."""
+        try:
+            return urlsplit(self.url).hostname or ""
+        except ValueError:
+            return ""
+
 
 Endpoint: TypeAlias = StdioEndpoint | HttpEndpoint
 
@@ -141,6 +150,11 @@ class ServerConfig:
     target_service_account: str | None = None
     warnings: tuple[str, ...] = ()
     variables: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether the server is at a URL of another machine; also where the URL names no host that can be read."""
+        return isinstance(self.endpoint, HttpEndpoint) and not is_loopback(self.endpoint.host_name)
 
     @property
     def connect_seconds(self) -> float:

@@ -46,13 +46,15 @@ class ServerTools:
     """The tools of an MCP server, by the names that the model uses.
 
     ``origin`` identifies the configuration that names the server: servers with the same name and origin are the same.
-    ``is_always_loaded``: their schemas are sent to the model, however many tools there are.
+    ``is_always_loaded``: their schemas are sent to the model, however many tools there are. ``is_remote``: the server
+    is at a URL of another machine.
     """
 
     name: str
     tools: tuple[str, ...]
     origin: str = ""
     is_always_loaded: bool = False
+    is_remote: bool = False
 
 
 @record
