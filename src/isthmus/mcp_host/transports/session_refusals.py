@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Mapping
 from enum import Enum
 from typing import Any, cast
 
+import anyio
 import httpx2
 from mcp import MCPError
 from mcp_types import CONNECTION_CLOSED, INTERNAL_ERROR, ErrorData
@@ -40,7 +41,7 @@ class SessionRefusal(Enum):
     POSSIBLE = "possible"
     """The server refused the session or the request itself, which may have had an effect."""
     UNSENT = "unsent"
-    """The server could not be reached."""
+    """The request did not leave this process: the server could not be reached, or the connection had just ended."""
 
 
 def mark(refusal: SessionRefusal) -> Mapping[str, str]:
@@ -54,6 +55,8 @@ def refusal_of(error: MCPError) -> SessionRefusal | None:
     value = cast("dict[str, object]", data).get(_MARK) if isinstance(data, dict) else None
     if value is not None:
         return SessionRefusal(value)
+    if isinstance(error.__context__, anyio.BrokenResourceError | anyio.ClosedResourceError):
+        return SessionRefusal.UNSENT  # the SDK found nobody who would take the request to the server
     return SessionRefusal.POSSIBLE if is_about_session(error.message) else None
 
 
