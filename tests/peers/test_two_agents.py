@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from support.coding_cli import SECONDS
+from support.coding_cli import DIALOG, SECONDS
 from support.gemini_cli import GeminiCli, gemini_cli
 from support.isthmus_program import companion_program, user
 from support.qwen_cli import QwenCode, qwen_code
@@ -82,7 +82,7 @@ async def _an_answer_goes_to_the_agent_that_asked_and_the_other_goes_on_waiting(
     assert b.read_text(encoding="utf-8") == "reviewed\n"
     await reviews(workspace, "Gemini CLI")
     assert a.read_text(encoding="utf-8") == BEFORE
-    assert "Apply this change?" in gemini.terminal.screen
+    await gemini.shows(DIALOG)
     await user("accept", "a.py", folder=workspace)
     await gemini.shows("Gemini, done.")
     assert a.read_text(encoding="utf-8") == "of Gemini CLI\n"
