@@ -15,8 +15,7 @@ export function connectionBanner(session: SessionStream, now: number) {
       ${icon("plug")}
       <div>
         <p class="md">
-          ${session.lostAt ? t("lostAt", clock(session.lostAt / 1000)) : t("notReached")}
-          ${t("nextTry", seconds)}
+          ${session.lostAt ? t("lostAt", clock(session.lostAt / 1000)) : t("notReached")} ${t("nextTry", seconds)}
         </p>
         <p class="t2">${t("goesOnWithout")}</p>
       </div>
