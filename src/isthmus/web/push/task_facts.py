@@ -2,6 +2,8 @@
 
 from typing import Protocol
 
+from typing_extensions import override
+
 from isthmus.events import ConfirmationAccepted
 from isthmus.journal.port.base import Journal
 from isthmus.web.push.sent_questions import AnswerRecord
@@ -30,25 +32,25 @@ class TaskFacts(Protocol):
         ...
 
 
-class JournalTaskFacts:
-    """Facts from a journal; as :class:`TaskFacts`."""
+class JournalTaskFacts(TaskFacts):
+    """Facts from a journal."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
 
+    @override
     async def title(self, task_id: str) -> str:
-        """Return the title of the task's session; empty if there is none."""
         row = await self._journal.task(task_id)
         session = None if row is None else await self._journal.sessions.session(row.context_id, row.user)
         return "" if session is None else session.title
 
+    @override
     async def waits(self, task_id: str, call_id: str) -> bool:
-        """Return whether a call of a task waits for its user."""
         row = await self._journal.task(task_id)
         return row is not None and any(call.tool_call_id == call_id for call in row.pending)
 
+    @override
     async def outcome(self, task_id: str, call_id: str) -> AnswerRecord | None:
-        """Return who answered a call, and when; None if that is not known."""
         row = await self._journal.task(task_id)
         if row is None:
             return None
