@@ -250,6 +250,7 @@ export class Workbench extends PageElement {
           waiting: this.#waiting,
           hasFiles: this.#reviews.filePages.length > 0,
           sessions: this.#sessions.sessions,
+          isReached: this.#isReached,
           contextId: route.session?.contextId,
         })}
         ${

@@ -171,7 +171,10 @@ export const TABLE = {
     "The session goes on without this page. Nothing is lost; what follows is fetched.",
     "没有此页面,会话也会继续。不会丢失任何内容;之后的内容会补取。",
   ],
-  lastSeenWorking: ["Working when last seen", "上次看到时正在进行"],
+  lastSeenAs: ["{0} when last seen", "上次看到时:{0}"],
+  lastSeenTime: ["last seen {0}", "上次看到于 {0}"],
+  fetchedLater: ["What follows is fetched when the connection is back.", "恢复连接后会补取之后的内容。"],
+  keptUntilSent: ["Kept here until it can be sent", "保留在此,直到可以发送"],
   offline: [
     "No connection. What you see may be out of date, and you cannot answer until the connection is back.",
     "没有连接。内容可能不是最新,恢复连接之前不能回答。",
@@ -192,8 +195,8 @@ export const TABLE = {
   back: ["Back", "返回"],
   pairTitle: ["Pair this browser", "配对此浏览器"],
   pairText: [
-    "Open the link that `isthmus web` or `isthmus companion` prints, or type the code that another of your devices shows under Devices.",
-    "请打开 `isthmus web` 或 `isthmus companion` 显示的链接,或输入您的另一台设备在“设备”中显示的配对码。",
+    "Type the code that another of your devices shows under Devices, or open the link that `isthmus web` or `isthmus companion` prints. A code works once.",
+    "请输入您的另一台设备在“设备”中显示的配对码,或打开 `isthmus web` 或 `isthmus companion` 显示的链接。配对码仅可使用一次。",
   ],
   pairAgain: [
     "This browser is no longer paired: the pairing has expired, or the browser was removed.",
@@ -210,11 +213,6 @@ export const TABLE = {
   pairsOne: ["removing it also removes {0} device that it paired", "移除时将一并移除由它配对的 {0} 台设备"],
   pairsMore: ["removing it also removes {0} devices that it paired", "移除时将一并移除由它配对的 {0} 台设备"],
   makeCode: ["Make a code for another browser", "为其他浏览器生成配对码"],
-  codeFor: [
-    "Type this code there within {0} s. It pairs one browser, for 90 days.",
-    "请在 {0} 秒内在那里输入此配对码。它可以配对一个浏览器,有效 90 天。",
-  ],
-  addressThere: ["Open this address there:", "在那里打开此地址:"],
   onlyHere: [
     "Only this machine can reach this server. For other devices, start `isthmus serve --ui` with TLS or behind a proxy: see docs/how-to/workbench.md.",
     "此服务器只能从本机访问。要从其他设备访问,请启动 `isthmus serve --ui` 时使用 TLS,或将其置于反向代理之后;参见 docs/how-to/workbench.md。",
@@ -337,8 +335,8 @@ export const TABLE = {
   // installation and devices
   newerPage: ["A newer version of this page is available. Load it", "此页面有更新的版本。加载"],
   scan: [
-    "Scan this with the other device's camera, or open the address there and type the code. One use, one minute.",
-    "用另一台设备的相机扫描,或在那里打开地址并输入配对码。仅可使用一次,一分钟内有效。",
+    "Scan the code with the other device's camera, or open the address there and type it. It works once.",
+    "用另一台设备的相机扫描,或在那里打开地址并输入配对码。仅可使用一次。",
   ],
   qrLabel: ["QR code of a link that pairs one browser", "用于配对一个浏览器的链接的二维码"],
   notifications: ["Notifications", "通知"],
@@ -793,6 +791,11 @@ export function age(at: number, now: number): string {
   if (seconds < 3600) return t("minutes", Math.floor(seconds / 60));
   if (seconds < 86400) return t("hours", Math.floor(seconds / 3600));
   return t("days", Math.floor(seconds / 86400));
+}
+
+/** Return the time of day of a Unix time in seconds, to the second. */
+export function exactClock(at: number): string {
+  return new Date(at * 1000).toLocaleTimeString(LANGUAGE, { hourCycle: "h23" });
 }
 
 /** Return the time of day of a Unix time in seconds, with the date if it is not today. */

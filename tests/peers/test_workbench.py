@@ -208,7 +208,7 @@ def test_a_phone_pairs_by_a_code_and_answers(browser: Browser, served: Workbench
         page.wait_for_selector("isthmus-question .actions")
         page.goto(f"{served.url}ui/devices")
         page.click("text=Make a code")
-        code = page.inner_text("p.code").replace(" ", "")
+        code = page.inner_text("p.code").replace("-", "")
         held = served.watch(pocket.new_page())
         held.goto(f"{served.url}ui/")
         held.fill("input.code", f"{code[:4]} {code[4:].lower()}")

@@ -4,7 +4,7 @@ import { html, nothing } from "lit";
 import { icon } from "../frame/icons.ts";
 import { visibleLine } from "../text/safe.ts";
 import type { SessionStream } from "./session-stream.ts";
-import { clock, t } from "../words.ts";
+import { exactClock, t } from "../words.ts";
 
 /** Return what is to be said of the connection of a session at `now`, in ms. */
 export function connectionBanner(session: SessionStream, now: number) {
@@ -12,10 +12,10 @@ export function connectionBanner(session: SessionStream, now: number) {
   if (stream.is === "waiting") {
     const seconds = Math.max(0, Math.ceil((stream.until - now) / 1000));
     return html`<div class="banner lost-banner" role="status">
-      ${icon("plug")}
+      ${icon("link")}
       <div>
         <p class="md">
-          ${session.lostAt ? t("lostAt", clock(session.lostAt / 1000)) : t("notReached")} ${t("nextTry", seconds)}
+          ${session.lostAt ? t("lostAt", exactClock(session.lostAt / 1000)) : t("notReached")} ${t("nextTry", seconds)}
         </p>
         <p class="t2">${t("goesOnWithout")}</p>
       </div>

@@ -41,6 +41,7 @@ export function sessionFoot(
           : nothing
       }
       <isthmus-prompt
+        ?isLost=${view.stream.stream.is === "waiting"}
         .hint=${isOver ? t("promptNext") : t("promptQueued")}
         ?isQueueing=${!isOver}
         ?isShort=${state === "input-required"}

@@ -1,7 +1,7 @@
 // The line above a conversation: its state and title, where it works, and what is done with it as a whole.
 
 import { html, nothing } from "lit";
-import { icon, moon, stateMark } from "../frame/icons.ts";
+import { icon, stateMark } from "../frame/icons.ts";
 import { badge } from "../parts/cards/asker.ts";
 import "../parts/rows/session-title.ts";
 import { PAGE } from "../place.ts";
@@ -36,7 +36,7 @@ export interface HeadActions {
 export function sessionHead(facts: HeadFacts, actions: HeadActions) {
   const { session, diffOf } = facts;
   return html`<div class="head session-head">
-    ${facts.isLost && !ENDED.has(facts.state) ? moon("none", t("lastSeenWorking")) : stateMark(facts.state)}
+    ${stateMark(facts.state, facts.isLost)}
     <isthmus-title
       .name=${facts.title}
       .given=${session?.given ?? ""}

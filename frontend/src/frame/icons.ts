@@ -60,10 +60,11 @@ const DONE = svg`<path d="m2.8 7.6 2.8 2.8 5.6-6.6" fill="none" stroke="currentC
 const WAIT = svg`<circle cx="7" cy="7" r="5.2" fill="none" stroke="currentColor" stroke-width="1.6"/><circle cx="7" cy="7" r="2.4" fill="currentColor"/>`;
 const FAIL = svg`<rect x="1.6" y="1.6" width="10.8" height="10.8" rx="2.4" fill="none" stroke="currentColor" stroke-width="1.5"/><path d="m5 5 4 4M9 5 5 9" stroke="currentColor" stroke-width="1.5" stroke-linecap="round"/>`;
 const ENDED = svg`<path d="M3.2 3.2l7.6 7.6M10.8 3.2l-7.6 7.6" fill="none" stroke="currentColor" stroke-width="1.6" stroke-linecap="round"/>`;
+const OLD = svg`<circle cx="7" cy="7" r="5.2" fill="none" stroke="currentColor" stroke-width="1.6" stroke-dasharray="3.2 2.2"/>`;
 const TODO = svg`<circle cx="7" cy="7" r="5.2" fill="none" stroke="currentColor" stroke-width="1.2" stroke-dasharray="2 2.1"/>`;
 
-/** A state is a shape and a word, never a colour alone. */
-export function stateMark(state: TaskState | "todo"): TemplateResult {
+/** A state is a shape and a word, never a colour alone. Without a connection it is not known whether work goes on. */
+export function stateMark(state: TaskState | "todo", isLost = false): TemplateResult {
   const [kind, label, shape] =
     state === "input-required" || state === "auth-required"
       ? (["wait", t("waits"), WAIT] as const)
@@ -75,7 +76,9 @@ export function stateMark(state: TaskState | "todo"): TemplateResult {
             ? (["done", t("canceled"), ENDED] as const)
             : state === "todo"
               ? (["todo", t("toDo"), TODO] as const)
-              : (["run", t("working"), RING] as const);
+              : isLost
+                ? (["old", t("lastSeenAs", t("working")), OLD] as const)
+                : (["run", t("working"), RING] as const);
   return html`<svg class="st st-${kind}" viewBox="0 0 14 14" role="img" aria-label=${label}>${shape}</svg>`;
 }
 

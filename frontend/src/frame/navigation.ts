@@ -21,6 +21,8 @@ export interface Places {
   waiting: number;
   hasFiles: boolean;
   sessions: readonly SessionFacts[];
+  /** Whether the server is reached: otherwise what worked may have ended. */
+  isReached: boolean;
   /** Session that is shown. */
   contextId: string | undefined;
 }
@@ -90,7 +92,7 @@ function userLink({ user, devices }: Session, page: string) {
   >`;
 }
 
-function sessionLinks({ page, sessions, contextId: shown }: Places) {
+function sessionLinks({ page, sessions, isReached, contextId: shown }: Places) {
   return html`<a
       href="${PAGE}new"
       class="narrow-only ${page === "new" ? "on" : ""}"
@@ -100,7 +102,7 @@ function sessionLinks({ page, sessions, contextId: shown }: Places) {
       >${icon("plus")}<span class="long">${t("newSession")}</span><span class="short">${f("newShort")}</span></a
     >
     <h2 class="wide-only">${t("sessions")}</h2>
-    ${listed(sessions).map((session) => sessionLink(session, session.contextId === shown))}
+    ${listed(sessions).map((session) => sessionLink(session, session.contextId === shown, !isReached))}
     <a
       href="${PAGE}new"
       class="task wide-only ${page === "new" ? "on" : ""}"
@@ -109,14 +111,14 @@ function sessionLinks({ page, sessions, contextId: shown }: Places) {
     >`;
 }
 
-function sessionLink(session: SessionFacts, isOn: boolean) {
+function sessionLink(session: SessionFacts, isOn: boolean, isLost: boolean) {
   const { contextId, title, agent } = session;
   const name = visibleLine(agent, 60);
   return html`<a
     href=${sessionPath(contextId)}
     class="task wide-only ${isOn ? "on" : ""}"
     aria-current=${isOn ? "page" : nothing}
-    >${stateMark(taskStateOf(session))}<span class="cut" dir="auto">${visibleLine(title, 60) || contextId}</span
+    >${stateMark(taskStateOf(session), isLost)}<span class="cut" dir="auto">${visibleLine(title, 60) || contextId}</span
     >${name ? html`<span class="ag right" role="img" title=${name} aria-label=${name}>${name === "Isthmus" ? MARK : [...name][0]?.toUpperCase()}</span>` : nothing}</a
   >`;
 }

@@ -51,7 +51,7 @@ export function shownPage({ route, session, store, sessions, reviews, now, versi
     case "files":
       return html`<isthmus-files .reviews=${reviews} .version=${version}></isthmus-files>`;
     case "devices":
-      return html`<isthmus-devices .now=${now}></isthmus-devices>`;
+      return html`<isthmus-devices .now=${now} ?isOwner=${!session.user && session.tasks}></isthmus-devices>`;
     case "tools":
       return html`<isthmus-tools .session=${session}></isthmus-tools>`;
     case "settings":

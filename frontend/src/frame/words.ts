@@ -51,6 +51,25 @@ export const TABLE = {
   messages: ["Messages", "消息"],
   // an address that leads nowhere
   noPageText: ["The link is incomplete, or of another version.", "链接不完整,或属于其他版本。"],
+  // the code of another browser
+  answersOverTls: ["{0} answers over TLS", "{0} 通过 TLS 应答"],
+  answersPlain: ["{0} answers without encryption", "{0} 未加密应答"],
+  answersHere: ["{0} answers on this machine", "{0} 在本机应答"],
+  willBeAble: ["It will be able to", "它将可以"],
+  deviceCan: [
+    "see and answer your questions, begin and stop your sessions, pair further devices",
+    "查看并回答您的问题,开始和停止您的会话,配对其他设备",
+  ],
+  untilTitle: ["Until", "直到"],
+  deviceUntil: ["you remove it under Devices, or 90 days are over", "您在“设备”中移除它,或满 90 天"],
+  oneSignToGo: ["1 character to go", "还差 1 个字符"],
+  signsToGo: ["{0} characters to go", "还差 {0} 个字符"],
+  pairAnother: ["Pair a phone or another browser", "配对手机或其他浏览器"],
+  address: ["Address", "地址"],
+  secondLeft: ["1 second left.", "还剩 1 秒。"],
+  secondsLeft: ["{0} seconds left.", "还剩 {0} 秒。"],
+  thenAgain: ["After that, make a new code.", "之后请生成新的配对码。"],
+  yourDevices: ["Your devices", "您的设备"],
   toHistory: ["Go to the history", "转到历史"],
   // figures
   turnFor: ["turn {0} \u00b7 {1}", "第 {0} 轮 \u00b7 {1}"],

@@ -1,5 +1,6 @@
 // The rows of the inbox: who asks and where, what, and what it comes to; of answered ones how they ended.
 
+import { platesOf } from "../parts/rows/plates.ts";
 import { html, nothing } from "lit";
 import { aboutLines, fromLine, nameLine } from "../parts/cards/asker.ts";
 import { outcomeText } from "../parts/cards/outcome.ts";
@@ -84,7 +85,5 @@ export function loadingRows(isReached: boolean) {
       <p>${ask("notLoaded")}</p>
       <p class="t3">${ask("triesAgain")}</p>
     </li>`;
-  return [0, 1, 2].map(
-    () => html`<li class="item plate" aria-hidden="true"><span></span><span></span><span></span></li>`,
-  );
+  return platesOf(3);
 }

@@ -7,6 +7,10 @@ import { visibleLine } from "../text/safe.ts";
 import { api } from "../server/session.ts";
 import { LANGUAGE } from "../language.ts";
 import { t } from "../words.ts";
+import { shownCode } from "../frame/code.ts";
+import { f } from "../frame/words.ts";
+import { platesOf } from "../parts/rows/plates.ts";
+import "../styles/devices.css";
 import { PageElement } from "../parts/base.ts";
 import { qrCode } from "../parts/qr-code.ts";
 import "../parts/notify-switch.ts";
@@ -24,6 +28,19 @@ interface Device {
   pairs: string[];
 }
 
+/** Time in seconds for which a code can be used. */
+const SECONDS = 60;
+
+/** Draw what is left of the time of a code, as a part of a whole ring. */
+function ring(part: number, seconds: number) {
+  const length = 2 * Math.PI * 15;
+  return html`<svg class="left-ring" viewBox="0 0 36 36" aria-hidden="true">
+    <circle cx="18" cy="18" r="15" />
+    <circle class="part" cx="18" cy="18" r="15" stroke-dasharray="${Math.min(1, part) * length} ${length}" />
+    <text x="18" y="18">${seconds}</text>
+  </svg>`;
+}
+
 function isHere(url: string): boolean {
   return /^(localhost|.*\.localhost|127\..*|\[::1\])$/.test(new URL(url, location.href).hostname);
 }
@@ -32,7 +49,10 @@ function isHere(url: string): boolean {
 @customElement("isthmus-devices")
 export class DevicesPage extends PageElement {
   @property({ type: Number }) now = Date.now();
-  @state() private devices: Device[] = [];
+  /** Whether the user runs the server, and so has settings. */
+  @property({ type: Boolean }) isOwner = false;
+  /** Undefined until they are loaded. */
+  @state() private devices: Device[] | undefined;
   @state() private own = "";
   @state() private code = "";
   @state() private link = "";
@@ -46,76 +66,115 @@ export class DevicesPage extends PageElement {
   }
 
   override render() {
-    const left = Math.ceil((this.until - this.now) / 1000);
-    const isLocal = isHere(location.href);
-    const day = (at: number) => new Date(at * 1000).toLocaleDateString(LANGUAGE, { dateStyle: "medium" });
     return html`<main class="pane surface span">
-      <div class="head"><h1>${t("devices")}</h1></div>
-      <ul class="scroll rows">
-        ${this.problem ? html`<li><p class="problem" role="alert">${this.problem}</p></li>` : nothing}
-        ${this.devices.map(
-          (device) =>
-            html`<li>
-              <div class="line">
-                ${icon("device")}
-                <span class="grow about"
-                  ><span class="cut" dir="auto"
-                    >${visibleLine(device.label)}${device.id === this.own ? html` <span class="t3">· ${t("thisDevice")}</span>` : nothing}</span
-                  >
-                  <span class="t3 xs">${this.#about(device, day)}</span></span
-                >
-                <button
-                  class="b small"
-                  @click=${() => void this.#remove(device.id)}
-                  aria-label="${t("remove")} ${visibleLine(device.label)}"
-                >
-                  ${t("remove")}
-                </button>
-              </div>
-            </li>`,
-        )}
-        <li class="pad">
-          ${
-            left > 0 && this.link && !isHere(this.link)
-              ? html`<p class="t2">${t("addressThere")} <code class="q">${this.link.split("#")[0]}</code></p>`
-              : isLocal
-                ? html`<p class="t2">${codeText(t("onlyHere"))}</p>`
-                : html`<p class="t2">${t("addressThere")} <code class="q">${location.origin}${PAGE}</code></p>`
-          }
-          ${
-            left > 0
-              ? html`<div class="qr-row">
-                  ${this.qr ? qrCode(this.qr) : nothing}
-                  <div>
-                    ${this.qr ? html`<p class="t2">${t("scan")}</p>` : nothing}
-                    <p class="code" aria-live="polite">${this.code.slice(0, 4)} ${this.code.slice(4)}</p>
-                    <p class="t2">${t("codeFor", left)}</p>
-                  </div>
-                </div>`
-              : html`<button class="b" @click=${() => void this.#make()}>${t("makeCode")}</button>`
-          }
-        </li>
-        <li class="pad">
-          <h2>${t("asProgram")}</h2>
-          ${
-            !isSecure
-              ? html`<p class="t2" data-part="not-secure">${codeText(t("notSecure"))}</p>`
-              : isInstalled()
-                ? html`<p class="t2">${t("installed")}</p>`
-                : canInstall()
-                  ? html`<button class="b" @click=${() => void install().then(() => this.requestUpdate())}>
-                      ${t("install")}
-                    </button>`
-                  : html`<p class="t2">${t("installHow")}</p>`
-          }
-        </li>
-        ${isSecure ? html`<li><isthmus-notify class="pad"></isthmus-notify></li>` : nothing}
-      </ul>
+      <div class="head devices-head">
+        ${this.isOwner ? html`<a class="sm t3 target" href="${PAGE}settings">${t("settings")}</a><span class="t3">/</span>` : nothing}
+        <h1>${t("devices")}</h1>
+      </div>
+      <div class="scroll" tabindex="-1">
+        <div class="devices">
+          ${this.problem ? this.#failed() : nothing} ${this.#pairing()} ${this.#list()} ${this.#program()}
+          ${isSecure ? html`<isthmus-notify></isthmus-notify>` : nothing}
+        </div>
+      </div>
     </main>`;
   }
 
+  #failed() {
+    return html`<p class="problem" role="alert">${this.problem}</p>
+      ${this.devices ? nothing : html`<button class="b small" @click=${() => void this.#load()}>${t("tryAgain")}</button>`}`;
+  }
+
+  /** A code for another device, and what that device may do then. */
+  #pairing() {
+    const left = Math.ceil((this.until - this.now) / 1000);
+    return html`<section>
+      <h2 class="title">${f("pairAnother")}</h2>
+      <p class="t2">${t("scan")}</p>
+      <div class="code-card">
+        ${left > 0 ? this.#code(left) : html`<button class="b" @click=${() => void this.#make()}>${t("makeCode")}</button>`}
+      </div>
+      <dl class="facts">
+        <dt>${f("willBeAble")}</dt>
+        <dd>${f("deviceCan")}</dd>
+        <dt>${f("untilTitle")}</dt>
+        <dd>${f("deviceUntil")}</dd>
+      </dl>
+    </section>`;
+  }
+
+  #code(left: number) {
+    const isHereOnly = isHere(this.link || location.href) && isHere(location.href);
+    const address = this.link && !isHere(this.link) ? this.link.split("#")[0] : `${location.origin}${PAGE}`;
+    return html`${this.qr ? qrCode(this.qr) : nothing}
+      <div>
+        ${
+          isHereOnly
+            ? html`<p class="t2 sm">${codeText(t("onlyHere"))}</p>`
+            : html`<p class="sm t3">${f("address")}</p>
+                <p class="mono address">${address}</p>`
+        }
+        <p class="sm t3">${t("code")}</p>
+        <p class="code" aria-live="polite">${shownCode(this.code)}</p>
+        <p class="row t2 sm left">
+          ${ring(left / SECONDS, left)}<span
+            >${f(left === 1 ? "secondLeft" : "secondsLeft", left)}<br />${f("thenAgain")}</span
+          >
+        </p>
+      </div>`;
+  }
+
+  #list() {
+    const day = (at: number) => new Date(at * 1000).toLocaleDateString(LANGUAGE, { dateStyle: "medium" });
+    return html`<section>
+      <h2>${f("yourDevices")}</h2>
+      <ul class="rows">
+        ${
+          this.devices?.map(
+            (device) =>
+              html`<li>
+                <div class="line">
+                  ${icon(device.id === this.own ? "globe" : "device")}
+                  <span class="grow about"
+                    ><span class="cut md" dir="auto"
+                      >${visibleLine(device.label)}${device.id === this.own ? html` <span class="t3">· ${t("thisDevice")}</span>` : nothing}</span
+                    >
+                    <span class="t3 xs">${this.#about(device, day)}</span></span
+                  >
+                  <button
+                    class="b small"
+                    @click=${() => void this.#remove(device.id)}
+                    aria-label="${t("remove")} ${visibleLine(device.label)}"
+                  >
+                    ${t("remove")}
+                  </button>
+                </div>
+              </li>`,
+          ) ?? (this.problem ? nothing : platesOf(2))
+        }
+      </ul>
+    </section>`;
+  }
+
+  #program() {
+    return html`<section>
+      <h2>${t("asProgram")}</h2>
+      ${
+        !isSecure
+          ? html`<p class="t2" data-part="not-secure">${codeText(t("notSecure"))}</p>`
+          : isInstalled()
+            ? html`<p class="t2">${t("installed")}</p>`
+            : canInstall()
+              ? html`<button class="b" @click=${() => void install().then(() => this.requestUpdate())}>
+                  ${t("install")}
+                </button>`
+              : html`<p class="t2">${t("installHow")}</p>`
+      }
+    </section>`;
+  }
+
   #about(device: Device, day: (at: number) => string): string {
-    const by = this.devices.find((other) => other.id === device.pairedBy);
+    const by = this.devices?.find((other) => other.id === device.pairedBy);
     return [
       by ? t("pairedBy", visibleLine(by.label)) : "",
       device.used ? t("lastUsed", day(device.used)) : "",

@@ -7,7 +7,7 @@ import { ended } from "../conversation/rewind.ts";
 import { visible, visibleLine } from "../text/safe.ts";
 import { problemOf } from "../problems/problem.ts";
 import { type FilePart, type SessionDiff, filesOf } from "../diff/editor/unified-diff.ts";
-import { clock, t } from "../words.ts";
+import { exactClock, t } from "../words.ts";
 import { PageElement, go } from "../parts/base.ts";
 import type { DiffElement } from "../parts/files/diff-view.ts";
 import { shownCounts } from "../parts/files/counts.ts";
@@ -60,7 +60,7 @@ export class DiffPage extends PageElement {
         </h1>
         ${found?.files.length ? shownCounts(total) : nothing}
         <span class="right row"
-          >${this.made ? html`<time class="t3 xs num wide-only">${t("asOf", clock(this.made / 1000))}</time>` : nothing}
+          >${this.made ? html`<time class="t3 xs num wide-only">${t("asOf", exactClock(this.made / 1000))}</time>` : nothing}
           <button class="b small" ?disabled=${this.isBusy} @click=${() => void this.#make(true)}>
             ${t("refresh")} <kbd>r</kbd>
           </button></span

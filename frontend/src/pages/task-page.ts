@@ -207,6 +207,7 @@ export class TaskPage extends PageElement implements QuestionsPage {
     const isWhole = this.contextId !== "";
     this.#rows = {
       now: this.now,
+      lostAt: this.stream.stream.is === "waiting" ? this.stream.lostAt : 0,
       workspace,
       asking: this.#questions.openIds,
       open: this.#open.keys,
@@ -279,6 +280,7 @@ export class TaskPage extends PageElement implements QuestionsPage {
           .taskId=${fold.name}
           .turn=${isWhole ? this.stream.turns.length : 0}
           .state=${this.state}
+          ?isLost=${this.stream.stream.is === "waiting"}
           .now=${this.now}
           .more=${session ? sessionMenu(session, this.#actions) : nothing}
           .version=${`${this.version} ${this.storeVersion}`}

@@ -231,6 +231,8 @@ export class TaskFold {
     if (call.status === "PENDING" && call.confirmation_request && !item.answer)
       this.#asking.set(call.tool_call_id, item);
     else this.#asking.delete(call.tool_call_id);
+    // A server may say so only with the next answer of the model: until then the task would seem to wait.
+    if (call.status === "EXECUTING" && this.state === "input-required" && !this.#asking.size) this.state = "working";
     this.#count(item);
     if (isOver) this.#countOfSubagent(item);
     this.#plan(call);

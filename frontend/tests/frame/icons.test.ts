@@ -17,6 +17,15 @@ function drawn(template: TemplateResult): { word: string; shape: string } {
 }
 
 describe("a mark of a state", () => {
+  it("is a dashed ring for work that may have ended since the connection was lost", () => {
+    const known = drawn(stateMark("working"));
+    const lost = drawn(stateMark("working", true));
+    expect(known.shape).not.toContain("stroke-dasharray");
+    expect(lost.word).toBe("Working when last seen");
+    expect(lost.shape).toContain("stroke-dasharray=3.2 2.2");
+    expect(drawn(stateMark("completed", true))).toEqual(drawn(stateMark("completed")));
+  });
+
   it("has a word, whatever the state", () => {
     const states: (TaskState | "todo")[] = [
       "submitted",

@@ -16,6 +16,14 @@ function shown(fold: TaskFold): unknown {
   return structuredClone({ items, state, error, todos, usage, questions, changedFiles, isOffline, count });
 }
 
+it("works again once the last answered call runs, whatever the server says of the task", () => {
+  const waiting = [asked("one"), asked("two"), turned("input-required")];
+  expect(folded(waiting).state).toBe("input-required");
+  expect(folded([...waiting, called("one", "EXECUTING")]).state).toBe("input-required");
+  expect(folded([...waiting, called("one", "SUCCEEDED"), called("two", "EXECUTING")]).state).toBe("working");
+  expect(folded([...waiting, turned("canceled"), called("two", "EXECUTING")]).state).toBe("canceled");
+});
+
 const edit = (path: string, before: string, after: string) => ({
   file_name: path,
   file_path: path,

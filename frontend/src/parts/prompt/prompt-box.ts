@@ -39,6 +39,8 @@ export class PromptBox extends PageElement {
   @property() hint = "";
   @property({ type: Boolean }) isQueueing = false;
   @property({ type: Boolean }) isBusy = false;
+  /** Whether the connection is lost: what is written stays here. */
+  @property({ type: Boolean }) isLost = false;
   /** Whether it takes one line until something is written, as there is something else to look at. */
   @property({ type: Boolean }) isShort = false;
   @state() private mode = "";
@@ -238,7 +240,8 @@ export class PromptBox extends PageElement {
               : nothing
           }
         </div>
-        <button class="b small primary" ?disabled=${this.isBusy}>
+        ${this.isLost ? html`<span class="xs t3 kept">${t("keptUntilSent")}</span>` : nothing}
+        <button class="b small primary" ?disabled=${this.isBusy || this.isLost}>
           ${this.isBusy ? t("sending") : this.isQueueing ? t("queue") : t("send")} <kbd>↵</kbd>
         </button>
       </div>
@@ -285,7 +288,7 @@ export class PromptBox extends PageElement {
   #submit = (event: Event): void => {
     event.preventDefault();
     const text = this.field.value.trim();
-    if (this.isBusy || (!text && !this.images.length)) return;
+    if (this.isBusy || this.isLost || (!text && !this.images.length)) return;
     const written: Written = {
       text,
       mode: this.mode,

@@ -23,6 +23,8 @@ export class CallOutput extends PageElement {
   /** Lines of the whole output, of which `text` may be the end. */
   @property({ type: Number }) lines = 0;
   @property({ type: Boolean }) isLive = false;
+  /** Whether the connection is lost, so that more may have been written. */
+  @property({ type: Boolean }) isCut = false;
   @property({ type: Boolean }) isWhole = false;
   /** Whether it is read from its beginning, as what was opened by the user. */
   @property({ type: Boolean }) fromTop = false;
@@ -47,6 +49,7 @@ export class CallOutput extends PageElement {
         ${this.isWhole && (above || hidden) ? html`<span class="t3">${t(above ? "linesNotShown" : "charactersNotShown", count)}</span>` : nothing}
       </div>
       <pre class="out ${this.isWhole ? "whole" : "end"}" tabindex="0" dir="ltr" @scroll=${this.#scrolled}>${part}</pre>
+      ${this.isCut ? html`<p class="cut-note">${t("fetchedLater")}</p>` : nothing}
       ${this.isLive && !this.follows ? html`<button class="b small follow" @click=${this.#follow}>${t("follow")}</button>` : nothing}`;
   }
 

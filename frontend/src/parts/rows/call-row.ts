@@ -11,7 +11,7 @@ import { shownPath } from "../../questions/question.ts";
 import { answererName } from "../../server/session.ts";
 import { INVOKE_AGENT, subagentOf } from "../../task/subagents.ts";
 import type { CallItem } from "../../task/task-fold.ts";
-import { t } from "../../words.ts";
+import { exactClock, t } from "../../words.ts";
 import "./call-output.ts";
 import { shownCounts } from "../files/counts.ts";
 import type { Rows } from "./task-rows.ts";
@@ -49,7 +49,7 @@ export function callRow(item: CallItem, rows: Rows): TemplateResult {
   const subagent = subagentOf(call);
   return html`<div class="calls ${item.isFirst ? "first" : ""} ${item.isLast ? "last" : ""}">
     <div class="call">
-      ${stateMark(mark)}${toolIcon(call.tool_name)}
+      ${stateMark(mark, rows.lostAt !== undefined && rows.lostAt > 0)}${toolIcon(call.tool_name)}
       <span class="cut grow" dir="auto" title=${[verb, object, rest].filter(Boolean).join(" ")}
         >${verb} ${object ? html`<code>${object}</code>` : nothing} ${rest}
         ${item.counts ? shownCounts(item.counts) : nothing}</span
@@ -66,6 +66,8 @@ export function callRow(item: CallItem, rows: Rows): TemplateResult {
 /** Return the result, and how long it took. */
 function ending({ item, rows, isRunning, isOpen, hasFailed, text, diff }: Shown) {
   const { result } = item;
+  if (isRunning && rows.lostAt)
+    return html`<span class="num">${t("lastSeenTime", exactClock(rows.lostAt / 1000))}</span>`;
   if (isRunning) return html`<span class="num">${clockWords(rows.now - item.since)}</span>`;
   const time = item.until && !diff ? durationWords(item.until - item.since) : "";
   const words = result ? resultWords(result) : "";
@@ -122,6 +124,7 @@ function below({ item, rows, diff, isOpen, isRunning, hasFailed, text }: Shown) 
   if (!text || !(isRunning || hasFailed || isOpen)) return nothing;
   const isExit = item.result?.is === "exit";
   return html`<isthmus-output
+    ?isCut=${isRunning && Boolean(rows.lostAt)}
     .text=${isExit ? withoutExitCode(text) : text}
     .lines=${item.lines - Number(isExit)}
     ?isLive=${isRunning}

@@ -52,6 +52,8 @@ export class TaskAside extends PageElement {
   @property({ attribute: false }) more: unknown = nothing;
   @property() state: TaskState = "submitted";
   @property() version = "";
+  /** Whether the connection is lost, so that the state is the one that was last seen. */
+  @property({ type: Boolean }) isLost = false;
   @property({ type: Number }) now = Date.now();
   @property({ attribute: false }) status: SessionStatus | undefined;
   #told = "";
@@ -85,7 +87,9 @@ export class TaskAside extends PageElement {
     const { fold, status } = this;
     const row = this.#row;
     return html`<div class="head">
-        <h2 class="sm sb">${stateWord(this.state)}</h2>
+        <h2 class="sm sb">
+          ${this.isLost && !ENDED.has(this.state) ? t("lastSeenAs", stateWord(this.state)) : stateWord(this.state)}
+        </h2>
         ${this.turn ? html`<span class="right xs t3 num">${this.#turnText(row)}</span>` : nothing}
       </div>
       ${contextFigures(status)} ${costFigures(status, fold.usage)} ${this.#plan()} ${this.#files(row)}
@@ -104,7 +108,7 @@ export class TaskAside extends PageElement {
     return html`<section>
       <h2>${t("plan")}</h2>
       <ul>
-        ${todos.map((todo) => html`<li class=${todo.status === "in_progress" ? "md" : todo.status === "pending" ? "t2" : ""}>${stateMark(todoState(todo.status))}<span dir="auto">${visibleLine(todo.description)}</span></li>`)}
+        ${todos.map((todo) => html`<li class=${todo.status === "in_progress" ? "md" : todo.status === "pending" ? "t2" : ""}>${stateMark(todoState(todo.status), this.isLost)}<span dir="auto">${visibleLine(todo.description)}</span></li>`)}
       </ul>
     </section>`;
   }
@@ -137,7 +141,7 @@ export class TaskAside extends PageElement {
         ${children.map(
           (child) =>
             html`<li>
-              ${stateMark(child.state)}<span class="grow about"
+              ${stateMark(child.state, this.isLost)}<span class="grow about"
                 ><a class="cut" href="${PAGE}task/${child.id}" dir="auto"
                   >${visibleLine(child.title, 120) || child.id}</a
                 ><span class="xs t3 num">${stateWord(child.state)} · ${time(child)}</span></span

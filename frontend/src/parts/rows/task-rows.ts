@@ -16,6 +16,8 @@ const LONGEST_PROMPT = 20_000;
 /** A state of the page that rows are drawn with, and what their buttons do. */
 export interface Rows {
   now: number;
+  /** Whether the connection is lost, and since when, in ms: what works was seen then for the last time. 0 otherwise. */
+  lostAt?: number;
   workspace: string;
   /** The ids of the calls that wait for the user. */
   asking: ReadonlySet<string>;
