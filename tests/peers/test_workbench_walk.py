@@ -52,7 +52,7 @@ def walk(served: Workbench, browser: Browser, locale: str) -> Generator[tuple[st
     """Yield each page with its path, on a desktop."""
     with served.let_in(browser) as context:
         state: Any = context.storage_state()
-    with browser.new_context(storage_state=state, locale=locale) as context:
+    with browser.new_context(storage_state=state, locale=locale, has_touch=True) as context:
         page = served.watch(context.new_page())
         for path, selector in VISITS.items():
             page.set_viewport_size({"width": DESKTOP[0], "height": DESKTOP[1]})
@@ -75,10 +75,12 @@ def test_pages_in_chinese_are_clean_and_usable_by_keyboard(browser: Browser, ser
         assert page.evaluate("document.documentElement.lang") == "zh-Hans"
         problems = [*foreign_words(page, *BROUGHT), *axe_problems(page), *small_targets(page, 24)]
         problems += keyboard_problems(page)
+        page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
+        problems += small_targets(page, 44)
         page.set_viewport_size({"width": NARROW[0], "height": NARROW[1]})
         problems += [*wide_parts(page), *axe_problems(page)]
         found += [f"{path}: {problem}" for problem in problems]
-    assert found == []
+    assert found == [], "\n".join(found)
 
 
 def test_pages_for_taiwan_have_no_foreign_word_and_none_of_the_mainland(browser: Browser, served: Workbench) -> None:

@@ -36,7 +36,7 @@ export interface HeadActions {
 export function sessionHead(facts: HeadFacts, actions: HeadActions) {
   const { session, diffOf } = facts;
   return html`<div class="head session-head">
-    ${stateMark(facts.state, facts.isLost)}
+    ${facts.isLost && !facts.title ? nothing : stateMark(facts.state, facts.isLost)}
     <isthmus-title
       .name=${facts.title}
       .given=${session?.given ?? ""}

@@ -13,7 +13,7 @@ const ENTRY = new URL(document.querySelector<HTMLScriptElement>("script[type=mod
   .pathname;
 
 /** Whether the browser allows what needs an encrypted connection: to install the page, and notifications. */
-export const isSecure = isSecureContext && "serviceWorker" in navigator;
+export const isSecure = window.isSecureContext && "serviceWorker" in navigator;
 
 export function isInstalled(): boolean {
   return matchMedia("(display-mode: standalone)").matches;

@@ -1,6 +1,5 @@
 // The rows of the inbox: who asks and where, what, and what it comes to; of answered ones how they ended.
 
-import { platesOf } from "../parts/rows/plates.ts";
 import { html, nothing } from "lit";
 import { aboutLines, fromLine, nameLine } from "../parts/cards/asker.ts";
 import { outcomeText } from "../parts/cards/outcome.ts";
@@ -76,14 +75,4 @@ function reviewLines({ review, isAnswered }: Item, { outcome, now }: Row) {
     what,
     peek: isAnswered ? outcomeText(outcome) : visible(folder),
   };
-}
-
-/** Return what stands in place of rows while nothing is known: empty plates, or why nothing comes. */
-export function loadingRows(isReached: boolean) {
-  if (!isReached)
-    return html`<li class="empty" role="status">
-      <p>${ask("notLoaded")}</p>
-      <p class="t3">${ask("triesAgain")}</p>
-    </li>`;
-  return platesOf(3);
 }

@@ -9,7 +9,7 @@ import { LANGUAGE } from "../language.ts";
 import { t } from "../words.ts";
 import { shownCode } from "../frame/code.ts";
 import { f } from "../frame/words.ts";
-import { platesOf } from "../parts/rows/plates.ts";
+import { failedToLoad, platesOf } from "../parts/loading.ts";
 import "../styles/devices.css";
 import { PageElement } from "../parts/base.ts";
 import { qrCode } from "../parts/qr-code.ts";
@@ -73,16 +73,12 @@ export class DevicesPage extends PageElement {
       </div>
       <div class="scroll" tabindex="-1">
         <div class="devices">
-          ${this.problem ? this.#failed() : nothing} ${this.#pairing()} ${this.#list()} ${this.#program()}
+          ${this.problem ? (this.devices ? html`<p class="problem" role="alert">${this.problem}</p>` : failedToLoad(this.problem, () => void this.#load())) : nothing}
+          ${this.#pairing()} ${this.#list()} ${this.#program()}
           ${isSecure ? html`<isthmus-notify></isthmus-notify>` : nothing}
         </div>
       </div>
     </main>`;
-  }
-
-  #failed() {
-    return html`<p class="problem" role="alert">${this.problem}</p>
-      ${this.devices ? nothing : html`<button class="b small" @click=${() => void this.#load()}>${t("tryAgain")}</button>`}`;
   }
 
   /** A code for another device, and what that device may do then. */

@@ -9,6 +9,10 @@ import { problemOf } from "../problems/problem.ts";
 import { type FilePart, type SessionDiff, filesOf } from "../diff/editor/unified-diff.ts";
 import { exactClock, t } from "../words.ts";
 import { PageElement, go } from "../parts/base.ts";
+import { failedToLoad } from "../parts/loading.ts";
+import { nowhere } from "../frame/nowhere.ts";
+import { f } from "../frame/words.ts";
+import { isNotThere } from "../server/session.ts";
 import type { DiffElement } from "../parts/files/diff-view.ts";
 import { shownCounts } from "../parts/files/counts.ts";
 import "../parts/files/diff-view.ts";
@@ -30,6 +34,8 @@ export class DiffPage extends PageElement {
   @state() private made = 0;
   @state() private problem = "";
   @state() private isBusy = false;
+  /** Whether there is no such task. */
+  @state() private isNowhere = false;
 
   override connectedCallback(): void {
     super.connectedCallback();
@@ -46,6 +52,8 @@ export class DiffPage extends PageElement {
   }
 
   override render() {
+    if (this.isNowhere)
+      return nowhere(t("noSession"), t("noSessionText"), { path: `${PAGE}history`, words: f("toHistory") });
     const { found, row } = this;
     const total = { added: 0, removed: 0 };
     for (const file of found?.files ?? []) {
@@ -67,7 +75,7 @@ export class DiffPage extends PageElement {
         >
       </div>
       <div class="scroll" tabindex="0">
-        ${this.problem ? html`<p class="problem" role="alert">${this.problem}</p>` : nothing}
+        ${this.problem ? failedToLoad(this.problem, () => void this.#make(false)) : nothing}
         ${this.isBusy ? html`<p class="empty" role="status">${t("comparing")}</p>` : nothing}
         ${found ? html`${found.notes.map((note) => html`<p class="note t2 sm" dir="auto">${visible(note)}</p>`)}${found.files.map((file, at) => this.#file(file, at))}` : nothing}
       </div>
@@ -106,6 +114,7 @@ export class DiffPage extends PageElement {
   async #make(isWanted: boolean): Promise<void> {
     const { taskId } = this;
     this.problem = "";
+    this.isNowhere = false;
     this.isBusy = true;
     if (!isWanted) this.found = undefined;
     try {
@@ -125,7 +134,8 @@ export class DiffPage extends PageElement {
       this.open = new Set(this.found.files.slice(0, OPEN).keys());
       this.made = Math.max(...events.map((event) => ("at" in event ? event.at : 0)));
     } catch (error) {
-      this.problem = error instanceof Error && !("status" in error) ? error.message : problemOf(error);
+      if (isNotThere(error)) this.isNowhere = true;
+      else this.problem = error instanceof Error && !("status" in error) ? error.message : problemOf(error);
     } finally {
       this.isBusy = false;
     }

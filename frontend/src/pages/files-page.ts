@@ -17,6 +17,7 @@ import { visible, visibleLine } from "../text/safe.ts";
 import { ApiError } from "../server/session.ts";
 import { t } from "../words.ts";
 import { PageElement } from "../parts/base.ts";
+import { f } from "../frame/words.ts";
 import type { FileElement } from "../parts/files/file-viewer.ts";
 import "../parts/files/file-viewer.ts";
 import "../styles/files.css";
@@ -269,7 +270,14 @@ export class FilesPage extends PageElement {
                   ${search.hasMore ? html`<li class="empty"><p class="t3">${t("moreFiles")}</p></li>` : nothing}
                 </ul>`
             : html`<div class="empty">
-                <p>${this.reviews.isLoaded ? codeText(t("noFilePage")) : t("connecting")}</p>
+                ${
+                  this.reviews.isLoaded
+                    ? html`<p>${codeText(t("noFilePage"))}</p>`
+                    : this.reviews.isReached
+                      ? html`<p>${t("connecting")}</p>`
+                      : html`<p>${f("notLoaded")}</p>
+                          <p class="t3">${f("triesAgain")}</p>`
+                }
               </div>`
         }
       </section>
@@ -293,7 +301,8 @@ export class FilesPage extends PageElement {
                   ${
                     this.problem
                       ? html`<p class="problem" role="alert">${this.problem}</p>`
-                      : html`<p>${t("chooseFile")}</p>
+                      : page &&
+                        html`<p>${t("chooseFile")}</p>
                           <p class="t3">${t("chooseFileNext")}</p>`
                   }
                 </div>`

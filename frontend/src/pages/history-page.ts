@@ -13,6 +13,7 @@ import {
 } from "../server/sessions.ts";
 import type { TaskStore } from "../server/store.ts";
 import { age, t } from "../words.ts";
+import { loadingRows } from "../parts/loading.ts";
 import { PageElement } from "../parts/base.ts";
 import { isComposing, isForPage } from "../frame/keys.ts";
 import { PAGE } from "../place.ts";
@@ -131,6 +132,7 @@ export class HistoryPage extends PageElement {
     const { sessions } = this.list;
     return html`<ul class="scroll rows">
       ${sessions.map((session) => this.#row(session))}
+      ${this.list.isLoaded || sessions.length ? nothing : loadingRows(this.store.isReached)}
       ${
         !sessions.length && this.list.isLoaded
           ? html`<li class="empty">

@@ -8,7 +8,8 @@ import { listHead } from "../inbox/list-head.ts";
 import type { Gesture } from "../gestures/recogniser.ts";
 import { watchTouch } from "../gestures/touch.ts";
 import "../inbox/past-question.ts";
-import { itemRow, loadingRows } from "../inbox/rows.ts";
+import { itemRow } from "../inbox/rows.ts";
+import { loadingRows } from "../parts/loading.ts";
 import type { TaskRow } from "../server/protocol.ts";
 import { fileName, isForm, shownPath } from "../questions/question.ts";
 import { ask } from "../questions/words.ts";
@@ -272,7 +273,7 @@ export class InboxPage extends PageElement {
     const answered = this.#items.answered;
     const isEmpty = !this.#items.shown.length && !this.reviews.written.length;
     return html`<ul class="scroll" aria-label=${t("inbox")}>
-      ${isEmpty && !this.#isLoaded ? loadingRows(this.store.isReached) : open.map((item) => this.#anyRow(item))}
+      ${isEmpty && !this.#isLoaded ? loadingRows(this.store.isReached, ask("notLoaded")) : open.map((item) => this.#anyRow(item))}
       ${
         !open.length && this.#items.open.length
           ? html`<li class="empty">

@@ -5,6 +5,7 @@ import { visible, visibleLine } from "../text/safe.ts";
 import { api } from "../server/session.ts";
 import { t } from "../words.ts";
 import { PageElement } from "../parts/base.ts";
+import { failedToLoad, platesOf } from "../parts/loading.ts";
 
 interface Shown {
   files: string[];
@@ -20,6 +21,11 @@ export class SettingsPage extends PageElement {
 
   override connectedCallback(): void {
     super.connectedCallback();
+    this.#load();
+  }
+
+  #load(): void {
+    this.problem = "";
     api<Shown>("GET", "settings").then(
       (shown) => {
         this.shown = shown;
@@ -35,10 +41,14 @@ export class SettingsPage extends PageElement {
     return html`<main class="pane surface span">
       <div class="head"><h1>${t("settings")}</h1></div>
       <div class="scroll listing">
-        ${this.problem ? html`<p class="problem" role="alert">${this.problem}</p>` : nothing}
+        ${this.problem ? failedToLoad(this.problem, () => this.#load()) : nothing}
         ${
           !shown
-            ? nothing
+            ? this.problem
+              ? nothing
+              : html`<ul>
+                  ${platesOf(3)}
+                </ul>`
             : html` <section>
                   <h2>${t("settingsFiles")}</h2>
                   ${

@@ -7,6 +7,7 @@ import { visible, visibleLine } from "../text/safe.ts";
 import { type Session, api } from "../server/session.ts";
 import { type Word, t } from "../words.ts";
 import { PageElement, go } from "../parts/base.ts";
+import { failedToLoad, platesOf } from "../parts/loading.ts";
 import { PAGE } from "../place.ts";
 import { codeText } from "../parts/code-text.ts";
 
@@ -89,10 +90,14 @@ export class ToolsPage extends PageElement {
         ${offered?.servers?.length ? html`<button class="b small ${this.session.workspaces.length > 1 ? "" : "right"}" ?disabled=${this.busy !== ""} @click=${() => void this.#run(["mcp", "refresh"], "")}>${t("refresh")}</button>` : nothing}
       </div>
       <div class="scroll listing">
-        ${this.problem ? html`<p class="problem" role="alert">${this.problem}</p>` : nothing}
+        ${this.problem ? (offered ? html`<p class="problem" role="alert">${this.problem}</p>` : failedToLoad(this.problem, () => void this.#load())) : nothing}
         ${
           !offered
-            ? html`<p class="empty" role="status">${this.problem ? nothing : t("connecting")}</p>`
+            ? this.problem
+              ? nothing
+              : html`<ul>
+                  ${platesOf(3)}
+                </ul>`
             : html` ${offered.problems.map((text) => html`<p class="problem">${visibleLine(text, 500)}</p>`)}
               ${offered.servers === null ? html`<p class="empty">${t("otherAgent")}</p>` : this.#servers(offered.servers, offered.manages)}
               ${this.#list("tools", offered.tools)} ${this.#list("skills", offered.skills)}

@@ -82,7 +82,6 @@ export const TABLE = {
     "{0} 个会话正在进行。新问题会显示在这里和页面标题中。",
   ],
   notLoaded: ["The questions were not loaded: the server was not reached.", "未能加载问题：无法连接服务器。"],
-  triesAgain: ["It is asked again every few seconds.", "每隔几秒会自动重试。"],
   oneFileOf: ["1 file of {0}", "{0} 的 1 个文件"],
   oneFile: ["1 file", "1 个文件"],
 } as const;

@@ -87,13 +87,17 @@ export class TaskAside extends PageElement {
     const { fold, status } = this;
     const row = this.#row;
     return html`<div class="head">
-        <h2 class="sm sb">
-          ${this.isLost && !ENDED.has(this.state) ? t("lastSeenAs", stateWord(this.state)) : stateWord(this.state)}
-        </h2>
+        <h2 class="sm sb">${this.#stateText(row)}</h2>
         ${this.turn ? html`<span class="right xs t3 num">${this.#turnText(row)}</span>` : nothing}
       </div>
       ${contextFigures(status)} ${costFigures(status, fold.usage)} ${this.#plan()} ${this.#files(row)}
       ${this.#subagents()} ${row?.parent ? this.#parent(row.parent) : nothing} ${this.#place(row)} ${this.more}`;
+  }
+
+  /** Return the state in words; nothing while no state was ever seen. */
+  #stateText(row: TaskRow | undefined): string {
+    if (this.isLost && !row) return "";
+    return this.isLost && !ENDED.has(this.state) ? t("lastSeenAs", stateWord(this.state)) : stateWord(this.state);
   }
 
   #turnText(row: TaskRow | undefined): string {
