@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 PICTURES = Path(__file__).resolve().parent.parent / "docs" / "pictures"
 ASKING = Path(__file__).resolve().parent.parent / "tests" / "support" / "asking_mcp_server.py"
 NAMES = (
-    "session-light", "reconnecting-dark", "inbox-light", "inbox-dark", "review-light", "review-dark", "after-light",
-    "form-light", "form-mcp-light", "inbox-phone", "question-phone", "question-phone-more", "question-phone-keyboard",
-    "form-phone", "form-mcp-phone", "pairing-light", "pairing-phone", "changes-light", "history-dark", "files-light",
-    "servers-light",
+    "session-light", "task-light", "reconnecting-dark", "inbox-light", "inbox-dark", "review-light", "review-dark",
+    "review-files-light", "after-light", "form-light", "form-mcp-light", "inbox-phone", "review-phone",
+    "question-phone", "question-phone-more", "question-phone-keyboard", "form-phone", "form-mcp-phone",
+    "pairing-light", "pairing-phone", "changes-light", "history-dark", "files-light", "servers-light",
 )  # fmt: skip
 """Names of all pictures; a test compares them with what documents show."""
 QUALITY = 82
@@ -67,6 +67,7 @@ STEADY = r"""home => {
     else if (!at.closest('code, .prose'))
       text = text.replace(/\b\d+:\d\d:\d\d( [AP]M)?\b/g, '14:06:31').replace(/\b\d\d:\d\d\b/g, '14:06')
         .replace(/\bin \d s\b/, 'in 3 s').replace(/^(\s*turn \d+ \S )[\d:]+/, '$16:12')
+        .replace(/^\d:\d\d$/, '0:12').replace(/127\.0\.0\.1:\d+(?= answers)/, '127.0.0.1:8080')
         .replace(/(\s\u00b7\s|^)(\d+ s|\d+ min|now)\s*$/, '$112 s')
         .replace(/127\.0\.0\.1:\d+\/ui\/question\/.*/, 'studio.example.org/ui/question/8c152890%2Fcall_5');
     if (text !== node.data) node.data = text;
@@ -232,14 +233,18 @@ def draw_session(scene: Scene, drawer: Drawer) -> None:
         drawer.draw(page, "session-light")
 
 
-def draw_reconnecting(scene: Scene, drawer: Drawer) -> None:
-    """Draw a session while its server is away."""
-    with scene.page(Look("dark")) as page:
+def draw_running(scene: Scene, drawer: Drawer) -> None:
+    """Draw a session whose command runs, and the same one while its server is away."""
+    output = "isthmus-task .live, isthmus-task isthmus-output"
+    with scene.page(Look()) as page:
         task = scene.served.begin(page, project.SINCE)
         page.goto(scene.address(f"task/{task}"))
         until_answers_count(page)
         page.locator("isthmus-question .primary").click()
-        page.locator("isthmus-task .live, isthmus-task isthmus-output").get_by_text("test_189").wait_for()
+        page.locator(output).get_by_text("test_189").wait_for()
+        drawer.draw(page, "task-light")
+    with scene.page(Look("dark"), f"task/{task}") as page:
+        page.locator(output).get_by_text("test_189").wait_for()
         page.fill("isthmus-prompt textarea", "Then note it in docs/timetable.md as well, one sentence")
         scene.served.end()
         page.locator(".lost-banner").get_by_text("Next try in").wait_for()
@@ -285,6 +290,12 @@ def draw_review(scene: Scene, drawer: Drawer) -> None:
             reject = page.locator("isthmus-review .actions button", has_text="Reject")
             expect(reject).not_to_have_attribute("aria-disabled", "true")
             drawer.draw(page, f"review-{scheme}")
+    with scene.page(Look()) as page:
+        choose(page, "package-lock.json")
+        page.get_by_role("button", name="All 2 files").click()
+        page.locator(".rail-files").wait_for()
+        page.locator("isthmus-diff .cm-line").first.wait_for()
+        drawer.draw(page, "review-files-light")
 
 
 def draw_phone(scene: Scene, drawer: Drawer) -> None:
@@ -304,6 +315,10 @@ def draw_phone(scene: Scene, drawer: Drawer) -> None:
         page.locator("isthmus-reason textarea").fill("Keep the old signature")
         page.set_viewport_size({"width": KEYBOARD[0], "height": KEYBOARD[1]})
         drawer.draw(page, "question-phone-keyboard")
+    with scene.page(look) as page:
+        page.locator(".item .cover", has_text="package-lock.json").tap()
+        page.locator("isthmus-review .cm-line").first.wait_for()
+        drawer.draw(page, "review-phone")
     for what, name, answers in (
         ("Which zone", "form-phone", ("The harbour's own zone", "Cais do Sodré", "Cacilhas")),
         ("Which release", "form-mcp-phone", ("2.9", "No")),
@@ -430,7 +445,7 @@ def draw_all(home: Path, drawer: Drawer) -> None:
         draw_phone(scene, drawer)
         draw_devices(scene, drawer, browser)
         draw_pages(scene, drawer)
-        draw_reconnecting(scene, drawer)
+        draw_running(scene, drawer)
     with chromium() as browser:
         draw_files(browser, work, drawer)
     asyncio.run(draw_after(work, drawer))

@@ -40,7 +40,7 @@ export class SettingsPage extends PageElement {
     const { shown } = this;
     return html`<main class="pane surface span">
       <div class="head"><h1>${t("settings")}</h1></div>
-      <div class="scroll listing">
+      <div class="scroll listing" tabindex="0">
         ${this.problem ? failedToLoad(this.problem, () => this.#load()) : nothing}
         ${
           !shown

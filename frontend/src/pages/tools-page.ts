@@ -89,7 +89,7 @@ export class ToolsPage extends PageElement {
         }
         ${offered?.servers?.length ? html`<button class="b small ${this.session.workspaces.length > 1 ? "" : "right"}" ?disabled=${this.busy !== ""} @click=${() => void this.#run(["mcp", "refresh"], "")}>${t("refresh")}</button>` : nothing}
       </div>
-      <div class="scroll listing">
+      <div class="scroll listing" tabindex="0">
         ${this.problem ? (offered ? html`<p class="problem" role="alert">${this.problem}</p>` : failedToLoad(this.problem, () => void this.#load())) : nothing}
         ${
           !offered

@@ -42,7 +42,12 @@ afterEach(() => {
 
 describe("a page whose content does not come", () => {
   it.each([
-    ["Settings", html`<isthmus-settings></isthmus-settings>`, { files: [], settings: [], notes: [] }, "Settings in effect"],
+    [
+      "Settings",
+      html`<isthmus-settings></isthmus-settings>`,
+      { files: [], settings: [], notes: [] },
+      "Settings in effect",
+    ],
     [
       "Servers",
       html`<isthmus-tools .session=${SESSION}></isthmus-tools>`,
