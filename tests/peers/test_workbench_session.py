@@ -170,7 +170,7 @@ def test_the_diff_of_a_session_is_shown_by_file(browser: Browser, served: Workbe
         page.keyboard.press("Escape")  # the second one stops the session, however young the page
         page.evaluate("delete window.at")
         page.keyboard.press("d")
-        expect(page.locator("isthmus-session-diff .problem")).to_contain_text("The session works")
+        expect(page.locator("isthmus-session-diff .problem")).to_contain_text("The session is working")
         page.keyboard.press("Escape")
         allow(page, "Done one.")
         say(page, "third")
