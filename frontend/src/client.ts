@@ -2,7 +2,7 @@
 
 import { EXTENSION, rowOf, type TaskRow } from "./server/protocol.ts";
 import { shownCost } from "./task/money.ts";
-import { ApiError, api, answererName, token } from "./server/session.ts";
+import { ApiError, api, answererName, refusalIn, token } from "./server/session.ts";
 import { SERVER } from "./place.ts";
 
 export function headers(more: Record<string, string> = {}): Record<string, string> {
@@ -29,8 +29,8 @@ async function call(method: string, path: string, body?: unknown): Promise<unkno
   } catch {
     throw new ApiError(0, "");
   }
-  const value = (await response.json().catch(() => ({}))) as { error?: { message?: string } };
-  if (!response.ok) throw new ApiError(response.status, value.error?.message ?? response.statusText);
+  const value: unknown = await response.json().catch(() => ({}));
+  if (!response.ok) throw refusalIn(response.status, response.statusText, value);
   return value;
 }
 
@@ -267,10 +267,10 @@ export async function runCommand(line: string, scope: Scope): Promise<string> {
         ...(Object.keys(settings).length ? { [EXTENSION]: settings } : {}),
       },
     },
-  })) as { result?: { execution_id?: string; status?: string; message?: string }; error?: { message?: string } };
+  })) as { result?: { execution_id?: string; status?: string; message?: string } };
   const taskId = answer.result?.execution_id;
   if (!taskId || answer.result?.status === "FAILED_TO_START")
-    throw new ApiError(400, answer.result?.message || answer.error?.message || line);
+    throw answer.result?.message ? new ApiError(400, answer.result.message) : refusalIn(400, line, answer);
   return taskId;
 }
 

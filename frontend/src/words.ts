@@ -223,7 +223,6 @@ export const TABLE = {
   search: ["Search", "搜索"],
   noPage: ["No such page", "没有此页面"],
   more: ["Show more", "显示更多"],
-  noReach: ["The server cannot be reached. Try again.", "无法连接服务器,请重试。"],
   now: ["now", "刚刚"],
   seconds: ["{0} s", "{0} 秒"],
   minutes: ["{0} min", "{0} 分钟"],

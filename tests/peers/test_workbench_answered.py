@@ -90,7 +90,7 @@ def test_other_addresses_of_questions_say_why_nothing_is_there(page: Page, serve
         "**/tasks/*?historyLength=0", lambda route: route.fulfill(status=503, json={"error": {"message": "full"}})
     )
     page.goto(address)
-    expect(past).to_contain_text("full")
+    expect(past).to_contain_text("The server cannot do this at the moment. Try again soon.")
     page.unroute_all()
     past.get_by_role("button", name="Try again").click()
     expect(past).to_contain_text("Its turn ended before anyone answered.")

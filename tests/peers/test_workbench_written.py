@@ -244,14 +244,14 @@ async def test_a_refusal_is_shown_as_the_companion_says_it(written: WrittenPage)
 
     async def refuse(route: Route) -> None:
         if route.request.method == "POST":
-            await route.fulfill(status=403, json={"error": text})
+            await route.fulfill(status=403, json={"error": text, "code": "COMPANION_REFUSED"})
         else:
             await route.continue_()
 
     await page.route("**/api/written/*", refuse)
     await written.press("j", "x")
     await written.answers("Control+Enter")
-    await expect(page.get_by_role("alert")).to_have_text(text)
+    await expect(page.get_by_role("alert")).to_have_text(f"The companion did not do this: {text}")
     await expect(written.hunks.first).to_have_accessible_name("Hunk 1 of 3, goes back")
 
 

@@ -5,6 +5,7 @@ import { groupsOf } from "../forms/form.ts";
 import { TaskFollower, eventsAgain, type StreamState } from "../server/task-stream.ts";
 import { ENDED } from "../server/protocol.ts";
 import { ApiError } from "../server/session.ts";
+import { problemOf } from "../problems/problem.ts";
 import { type Turn, type WholeSession, turnAt, wholeSession } from "../server/sessions.ts";
 import { type CallItem, type Item, TaskFold } from "../task/task-fold.ts";
 
@@ -250,7 +251,7 @@ export class SessionStream {
     } catch (error) {
       if (leaving.aborted) return;
       if (error instanceof ApiError && error.status >= 400 && error.status < 500 && error.status !== 429) {
-        if (!this.#shown.length) this.stream = { is: "failed", reason: error.message };
+        if (!this.#shown.length) this.stream = { is: "failed", reason: problemOf(error) };
       } else {
         if (!this.#shown.length) this.stream = { is: "waiting", until: Date.now() + RETRY_MS, attempt: 1 };
         this.#retryTimer = window.setTimeout(() => this.refresh(), RETRY_MS);

@@ -2,6 +2,7 @@
 
 import { isOlderThan, reloadFor } from "./installation.ts";
 import { problemOf } from "../problems/problem.ts";
+import { problemText } from "../problems/words.ts";
 import { ApiError, type Session, api, forget, knowDevice, pair, takeCode, token } from "../server/session.ts";
 import { t } from "../words.ts";
 
@@ -40,7 +41,7 @@ export class Access extends EventTarget {
     } catch (error) {
       if (error instanceof ApiError && error.status === 401) this.refuse();
       else {
-        this.problem = t("noReach");
+        this.problem = problemText("noReach");
         setTimeout(() => void this.enter(), AGAIN_MS);
         this.#tell();
       }

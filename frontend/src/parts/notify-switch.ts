@@ -3,6 +3,7 @@ import { customElement, state } from "lit/decorators.js";
 import { type PushState, canNotify, letAnswer, pushState, subscribe, unsubscribe } from "../server/notifications.ts";
 import { visibleLine } from "../text/safe.ts";
 import { ApiError } from "../server/session.ts";
+import { problemOf } from "../problems/problem.ts";
 import { t } from "../words.ts";
 import { PageElement } from "./base.ts";
 
@@ -76,11 +77,7 @@ export class NotifySwitch extends PageElement {
       await act();
     } catch (error) {
       this.problem =
-        error instanceof ApiError
-          ? error.status
-            ? visibleLine(error.message, 300)
-            : t("noReach")
-          : `${t("noPushService")} ${visibleLine(String(error), 200)}`;
+        error instanceof ApiError ? problemOf(error) : `${t("noPushService")} ${visibleLine(String(error), 200)}`;
     } finally {
       this.isBusy = false;
     }

@@ -1,7 +1,7 @@
 // Slash commands over A2A: the extension's method command/execute, which is JSON-RPC.
 
 import { EXTENSION } from "./protocol.ts";
-import { ApiError, token } from "./session.ts";
+import { ApiError, refusalIn, token } from "./session.ts";
 import { SERVER } from "../place.ts";
 
 /** Start a slash command for a folder; return the id of its task. Throws an ApiError with the reason if it does not start. */
@@ -29,13 +29,12 @@ export async function execute(path: string[], args: string, workspace: string): 
   } catch {
     throw new ApiError(0, "");
   }
-  const value = (await response.json().catch(() => ({}))) as {
-    result?: Record<string, unknown>;
-    error?: { message?: string };
-  };
+  const value = (await response.json().catch(() => ({}))) as { result?: Record<string, unknown> };
   const { result } = value;
   const id = result?.execution_id ?? result?.executionId;
   if (typeof id === "string" && id && !/FAILED_TO_START/.test(String(result?.status))) return id;
-  const reason = typeof result?.message === "string" ? result.message : value.error?.message;
-  throw new ApiError(response.ok ? 400 : response.status, reason ?? response.statusText);
+  const status = response.ok ? 400 : response.status;
+  throw typeof result?.message === "string"
+    ? new ApiError(status, result.message)
+    : refusalIn(status, response.statusText, value);
 }

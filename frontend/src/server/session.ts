@@ -26,9 +26,30 @@ export class ApiError extends Error {
     readonly status: number,
     message: string,
     readonly body: Record<string, unknown> = {},
+    /** Reason for programs, as the server names it; empty where the status says it. */
+    readonly code = "",
   ) {
     super(message);
   }
+}
+
+/** Return the refusal in an answer: of the workbench's API, of A2A over HTTP and JSON-RPC, or of a proxy. */
+export function refusalIn(status: number, statusText: string, answer: unknown): ApiError {
+  const body = isObject(answer) ? answer : {};
+  const { error, code } = body;
+  if (!isObject(error)) return new ApiError(status, textOf(error) || statusText, body, textOf(code));
+  // A2A 1.0 has the reason in its details: of an error over HTTP, or in the data of one in JSON-RPC.
+  const details = error.details ?? error.data;
+  const reasons = Array.isArray(details) ? details.filter(isObject).map(({ reason }) => textOf(reason)) : [];
+  return new ApiError(status, textOf(error.message) || statusText, body, reasons.find(Boolean) ?? "");
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function textOf(value: unknown): string {
+  return typeof value === "string" ? value : "";
 }
 
 /** Return whether the server refused something because it does not have it, or not for this user. */
@@ -73,8 +94,8 @@ export async function api<T>(method: string, name: string, body?: unknown): Prom
   } catch {
     throw new ApiError(0, "");
   }
-  const value = (await response.json().catch(() => ({}))) as T & { error?: string };
-  if (!response.ok) throw new ApiError(response.status, value.error ?? response.statusText, value);
+  const value = (await response.json().catch(() => ({}))) as T;
+  if (!response.ok) throw refusalIn(response.status, response.statusText, value);
   return value;
 }
 

@@ -4,7 +4,8 @@ import { headers } from "../client.ts";
 import { readFrames } from "./event-stream.ts";
 import { SERVER } from "../place.ts";
 import { ENDED, type TaskEvent, type ToolCall, eventsOf } from "./protocol.ts";
-import { ApiError } from "./session.ts";
+import { ApiError, refusalIn } from "./session.ts";
+import { problemOf } from "../problems/problem.ts";
 
 const RETRY_MS = [500, 1000, 2000, 4000, 8000, 15000];
 /** An answer that ended a question is stored already; without it nothing may come for long. */
@@ -77,7 +78,7 @@ export class TaskFollower {
       } catch (error) {
         if (this.#stopped.signal.aborted) return;
         if (error instanceof ApiError && error.status >= 400 && error.status < 500 && error.status !== 429) {
-          this.onState({ is: "failed", reason: error.message });
+          this.onState({ is: "failed", reason: problemOf(error) });
           return;
         }
       }
@@ -145,7 +146,8 @@ async function subscribe(taskId: string, after: number, signal: AbortSignal): Pr
     credentials: "omit",
     signal,
   });
-  if (!response.ok || response.body === null) throw new ApiError(response.status, await reasonOf(response));
+  if (!response.ok || response.body === null)
+    throw refusalIn(response.status, response.statusText, await response.json().catch(() => ({})));
   return response.body;
 }
 
@@ -210,9 +212,4 @@ async function* eventsFor(
     clearTimeout(deadline);
     now.abort();
   }
-}
-
-async function reasonOf(response: Response): Promise<string> {
-  const value = (await response.json().catch(() => ({}))) as { error?: { message?: string } };
-  return value.error?.message ?? response.statusText;
 }

@@ -18,10 +18,10 @@ from starlette.types import Receive, Scope, Send
 from isthmus.a2a.server.http.http_request import HttpRequest
 from isthmus.a2a.server.users.auth import Principal, Refusal, RequestGate
 from isthmus.a2a.server.users.users import UserTable
-from isthmus.encoding.json_text import encode
-from isthmus.web.bundle import HEADERS, ROOT, Bundle, read_bundle
+from isthmus.web.bundle import ROOT, Bundle, read_bundle
 from isthmus.web.pages import WorkbenchPages
 from isthmus.web.pairing import PairingCodes
+from isthmus.web.refusals import RefusalCode, refusal, refused
 from isthmus.web.reviews import Companions, ReviewsApi
 
 T = TypeVar("T")
@@ -92,12 +92,12 @@ class CompanionSite:
 
     async def _respond(self, request: HttpRequest) -> Response:
         headers = request.headers
-        refused = self._gate.refuse_origin(headers.get("host"), headers.get("origin"))
-        if refused is not None:
-            return _refused(refused)
+        problem = self._gate.refuse_origin(headers.get("host"), headers.get("origin"))
+        if problem is not None:
+            return refused(problem)
         pages = await self._ready_pages()
         if not pages.serves(request.scope["path"], request.method):
-            return _refused(Refusal(404, "not found; the page is at /ui/", {}))
+            return refused(refusal(RefusalCode.NOT_FOUND, "not found; the page is at /ui/"))
         try:
             return await pages.respond(request, partial(self._identify, request), _body)
         finally:
@@ -130,12 +130,11 @@ async def _body(request: HttpRequest, limit: int) -> bytes | Refusal:
             async for chunk in request.stream():
                 body += chunk
                 if len(body) > limit:
-                    return Refusal(413, f"the request is larger than {limit} bytes", {"Connection": "close"})
+                    return refusal(
+                        RefusalCode.TOO_LARGE, f"the request is larger than {limit} bytes", {"Connection": "close"}
+                    )
     except TimeoutError:
-        return Refusal(408, f"the request did not arrive within {BODY_SECONDS:g} s", {"Connection": "close"})
+        return refusal(
+            RefusalCode.TOO_SLOW, f"the request did not arrive within {BODY_SECONDS:g} s", {"Connection": "close"}
+        )
     return bytes(body)
-
-
-def _refused(refusal: Refusal) -> Response:
-    headers = {**HEADERS, **refusal.headers, "Cache-Control": "no-store"}
-    return Response(encode({"error": refusal.message}), refusal.status, headers, "application/json")

@@ -8,6 +8,7 @@ from isthmus.a2a.server.users.auth import Refusal
 from isthmus.client import AgentClient, CommandScope, LineCompleter
 from isthmus.errors import IsthmusError, Unavailable
 from isthmus.slash_commands.tree import Completion, completions
+from isthmus.web.refusals import RefusalCode, refusal
 
 MAXIMUM_COMPLETIONS = 50
 """Maximum number of completions of a line."""
@@ -19,7 +20,7 @@ async def complete_line(agent: AgentClient | None, given: dict[str, Any]) -> dic
     """Return the completions of the line that a request has; none without an agent. Raises Unavailable."""
     line, context_id, workspace = given.get("line"), given.get("contextId"), given.get("workspace")
     if not isinstance(line, str) or not isinstance(context_id, str | None) or not isinstance(workspace, str | None):
-        return Refusal(400, "expected line, and perhaps contextId and workspace, all text", {})
+        return refusal(RefusalCode.BAD_REQUEST, "expected line, and perhaps contextId and workspace, all text")
     if agent is None:
         return {"completions": []}
     scope = CommandScope(None, context_id or None, {"workspace_path": workspace} if workspace else None)
@@ -31,7 +32,7 @@ async def complete_line(agent: AgentClient | None, given: dict[str, Any]) -> dic
     except Unavailable:
         raise
     except IsthmusError as error:
-        return Refusal(400, str(error), {})
+        return refusal(RefusalCode.NOT_COMPLETED, str(error))
     shown = [{"line": item.line, "description": item.description} for item in found[:MAXIMUM_COMPLETIONS]]
     return {"completions": shown}
 

@@ -4,6 +4,7 @@ from typing import Any, cast
 
 from isthmus.a2a.server.users.auth import Refusal
 from isthmus.errors import IsthmusError, Unavailable
+from isthmus.web.refusals import RefusalCode, refusal
 from isthmus.web.view import NotShownError, WorkbenchView
 
 MAXIMUM_MODELS = 100
@@ -20,16 +21,16 @@ async def use_today(view: WorkbenchView | None, user: str) -> dict[str, Any] | R
     except Unavailable:
         raise
     except IsthmusError as error:
-        return Refusal(503, str(error), {})
+        return refusal(RefusalCode.UNAVAILABLE, str(error))
 
 
 async def model_prices(view: WorkbenchView | None, user: str, given: dict[str, Any]) -> dict[str, Any] | Refusal:
     """Return the prices of the models that a request names."""
     models: object = given.get("models")
     if not isinstance(models, list) or len(cast("list[object]", models)) > MAXIMUM_MODELS:
-        return Refusal(400, _EXPECTED, {})
+        return refusal(RefusalCode.BAD_REQUEST, _EXPECTED)
     names = [name for name in cast("list[object]", models) if isinstance(name, str) and len(name) <= MAXIMUM_NAME]
     try:
         return {"prices": {} if view is None else await view.prices(user, names)}
     except NotShownError as error:
-        return Refusal(403, str(error), {})
+        return refusal(RefusalCode.NOT_SHOWN, str(error))

@@ -38,6 +38,7 @@ from isthmus.web.pairing import SHORT_SECONDS, PairingCodes, TooManyCodesError, 
 from isthmus.web.pictures import PICTURES, PicturesApi
 from isthmus.web.push.answering import PushedAnswers
 from isthmus.web.push.requests import answer_pushed, let_answer, push_state, subscribe
+from isthmus.web.refusals import RefusalCode, refusal, refused
 from isthmus.web.review_feed import ReviewFeed, merged
 from isthmus.web.reviews import KINDS, ReviewsApi
 from isthmus.web.sessions import SessionsApi
@@ -117,7 +118,7 @@ class WorkbenchPages:
         if path.startswith(API):
             return await self._api(request, path.removeprefix(API), identify, body_of)
         if request.method not in ("GET", "HEAD"):
-            return _json({"error": "expected GET or HEAD"}, 405, {"Allow": "GET, HEAD"})
+            return refused(refusal(RefusalCode.WRONG_METHOD, "expected GET or HEAD", {"Allow": "GET, HEAD"}))
         if path in ("/", ROOT[:-1]):
             return Response(status_code=307, headers={**HEADERS, "Location": f"{self.path}{ROOT}"})
         return self._file(request, path)
@@ -125,7 +126,7 @@ class WorkbenchPages:
     def _file(self, request: HttpRequest, path: str) -> Response:
         file = self.bundle.find(path)
         if file is None:
-            return _json({"error": "not found"}, 404)
+            return refused(refusal(RefusalCode.NOT_FOUND, "not found"))
         headers = file.headers
         if file.etag in request.headers.get("if-none-match", ""):
             return Response(status_code=304, headers=headers)
@@ -170,7 +171,7 @@ class WorkbenchPages:
         if method in KINDS and self.reviews is not None:
             handler = self._reviews
         if handler is None:
-            return _json({"error": "not found; see docs/reference/workbench.md"}, 404)
+            return refused(refusal(RefusalCode.NOT_FOUND, "not found; see docs/reference/workbench.md"))
         principal = await identify()
         if isinstance(principal, Refusal):
             return _answer(principal)
@@ -180,21 +181,21 @@ class WorkbenchPages:
         except UsersError as error:
             return _devices_unusable(error)
         except Unavailable as error:
-            return _json({"error": str(error)}, 503, {"Retry-After": str(RETRY_AFTER_SECONDS)})
+            return refused(refusal(RefusalCode.UNAVAILABLE, str(error), {"Retry-After": str(RETRY_AFTER_SECONDS)}))
 
     async def _sessions(self, principal: Principal, request: HttpRequest, body_of: BodyOf) -> Reply:
         if self.sessions is None:
-            return Refusal(404, "this server has no sessions", {})
+            return refusal(RefusalCode.NOT_FOUND, "this server has no sessions")
         return await self.sessions.respond(request.scope["path"].removeprefix(API), principal, request, body_of)
 
     async def _pictures(self, principal: Principal, request: HttpRequest, body_of: BodyOf) -> Reply:
         if self.pictures is None:
-            return Refusal(404, "this server has no pictures", {})
+            return refusal(RefusalCode.NOT_FOUND, "this server has no pictures")
         return await self.pictures.respond(request.scope["path"].removeprefix(API), principal)
 
     async def _reviews(self, principal: Principal, request: HttpRequest, body_of: BodyOf) -> Reply:
         if self.reviews is None:
-            return Refusal(404, "this server shows no reviews", {})
+            return refusal(RefusalCode.NOT_FOUND, "this server shows no reviews")
         entry = self.users.table().entries.get(principal.token_id)
         device = "" if entry is None else entry.device
         name = request.scope["path"].removeprefix(API)
@@ -206,13 +207,13 @@ class WorkbenchPages:
             return given
         code, label = given.get("code"), given.get("device")
         if not isinstance(code, str) or not isinstance(label, str):
-            return Refusal(400, "expected code and device, both text", {})
+            return refusal(RefusalCode.BAD_REQUEST, "expected code and device, both text")
         try:
             used = self.codes.use(code[:200], self.clock())
         except WrongCodeError as error:
-            return Refusal(403, str(error), {})
+            return refusal(RefusalCode.WRONG_CODE, str(error))
         except TooManyCodesError as error:
-            return Refusal(429, str(error), {"Retry-After": f"{error.seconds:.0f}"})
+            return refusal(RefusalCode.TOO_MANY_CODES, str(error), {"Retry-After": f"{error.seconds:.0f}"})
         return await self._devices.let_in(used, label)
 
     async def _session(self, principal: Principal, request: HttpRequest, body_of: BodyOf) -> Reply:
@@ -234,17 +235,17 @@ class WorkbenchPages:
     async def _follow_changes(self, principal: Principal, request: HttpRequest, body_of: BodyOf) -> Reply:
         reviews = None if principal.name else self.review_feed
         if self.changes is None and reviews is None:
-            return Refusal(404, "this server has no stream of changes; list the tasks", {})
+            return refusal(RefusalCode.NOT_FOUND, "this server has no stream of changes; list the tasks")
         last = request.headers.get("last-event-id", "")
         if last and not (last.isascii() and last.isdigit() and len(last) <= MAXIMUM_EVENT_ID):
-            return Refusal(400, "expected the id of a line of this stream in Last-Event-ID", {})
+            return refusal(RefusalCode.BAD_REQUEST, "expected the id of a line of this stream in Last-Event-ID")
         try:
             if self.changes is not None:
                 await self.changes.check(principal.name)
             if reviews is not None:
                 reviews.check()
         except TooManyStreamsError as error:
-            return Refusal(429, str(error), {"Retry-After": "10"})
+            return refusal(RefusalCode.TOO_MANY_STREAMS, str(error), {"Retry-After": "10"})
         streams = self._streams.setdefault(principal, OpenStreams())
         if self._is_closing:
             streams.close()
@@ -259,7 +260,7 @@ class WorkbenchPages:
             return given
         origin = given.get("origin", "")
         if origin and not is_origin(origin):
-            return Refusal(400, "expected an origin such as https://agent.example.org:8443", {})
+            return refusal(RefusalCode.BAD_REQUEST, "expected an origin such as https://agent.example.org:8443")
         code = self.codes.short(principal.name, self.clock(), principal.token_id)
         # The page's own address leads here from wherever the page is shown, unless it is this machine's loopback.
         link = entry_link(f"{origin}{self.path}" if is_reachable(origin) else self.url, code.text)
@@ -276,13 +277,13 @@ class WorkbenchPages:
         query = parse_qs(request.scope.get("query_string", b"").decode("ascii", "replace"))
         workspace = query.get("workspace", self.workspaces[:1])[0]
         if workspace not in self.workspaces:
-            return Refusal(400, "expected a workspace that the session lists", {})
+            return refusal(RefusalCode.BAD_REQUEST, "expected a workspace that the session lists")
         if self.view is None:
-            return Refusal(404, "this server shows no tools", {})
+            return refusal(RefusalCode.NOT_FOUND, "this server shows no tools")
         try:
             return {"workspace": workspace, **await self.view.tools(principal.name, workspace)}
         except NotShownError as error:
-            return Refusal(403, str(error), {})
+            return refusal(RefusalCode.NOT_SHOWN, str(error))
 
     async def _trust(self, principal: Principal, request: HttpRequest, body_of: BodyOf) -> Reply:
         return await trust_question(self.view, principal.name, request.scope.get("query_string", b""))
@@ -300,11 +301,11 @@ class WorkbenchPages:
 
     async def _settings(self, principal: Principal, request: HttpRequest, body_of: BodyOf) -> Reply:
         if self.view is None:
-            return Refusal(404, "this server shows no settings", {})
+            return refusal(RefusalCode.NOT_FOUND, "this server shows no settings")
         try:
             return await self.view.settings(principal.name)
         except NotShownError as error:
-            return Refusal(403, str(error), {})
+            return refusal(RefusalCode.NOT_SHOWN, str(error))
 
     async def _push_state(self, principal: Principal, request: HttpRequest, body_of: BodyOf) -> Reply:
         return await push_state(self.notifications, self.users.table().entries.get(principal.token_id))
@@ -350,18 +351,24 @@ async def _object(request: HttpRequest, body_of: BodyOf) -> dict[str, Any] | Ref
     try:
         value: object = decode(body)
     except JsonError as error:
-        return Refusal(400, str(error), {})
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else Refusal(400, "expected a JSON object", {})
+        return refusal(RefusalCode.BAD_REQUEST, str(error))
+    return (
+        cast("dict[str, Any]", value)
+        if isinstance(value, dict)
+        else refusal(RefusalCode.BAD_REQUEST, "expected a JSON object")
+    )
 
 
 def _devices_unusable(error: UsersError) -> Response:
     log.error("%s", error)
-    return _json({"error": "the devices cannot be read or changed; the server's log says why"}, 503)
+    return refused(
+        refusal(RefusalCode.DEVICES_UNUSABLE, "the devices cannot be read or changed; the server's log says why")
+    )
 
 
 def _answer(reply: Reply) -> Response:
     if isinstance(reply, Response):
         return reply
     if isinstance(reply, Refusal):
-        return _json({"error": reply.message}, reply.status, dict(reply.headers))
+        return refused(reply)
     return _json(reply)

@@ -11,6 +11,7 @@ from isthmus.record import record
 from isthmus.text.visible import visible_line
 from isthmus.web.devices import Devices
 from isthmus.web.pairing import PairingCode
+from isthmus.web.refusals import RefusalCode, refusal
 
 DEVICE_SECONDS = 90 * 86_400.0
 """Time in seconds after which a device has to be paired again."""
@@ -37,10 +38,14 @@ class PairedDevices:
     async def let_in(self, code: PairingCode, label: str) -> dict[str, Any] | Refusal:
         """Add the device that has used a code, by the name that it gives itself; return its token."""
         if code.by and code.by not in self.users.table().entries:
-            return Refusal(403, "the device that made this code was removed; make a new one elsewhere", {})
+            return refusal(
+                RefusalCode.CODE_WITHDRAWN, "the device that made this code was removed; make a new one elsewhere"
+            )
         now, user = self.now(), code.user
         if len(self.of(user)) >= MAXIMUM_DEVICES:
-            return Refusal(409, f"there are {MAXIMUM_DEVICES} devices already; revoke one of them first", {})
+            return refusal(
+                RefusalCode.TOO_MANY_DEVICES, f"there are {MAXIMUM_DEVICES} devices already; revoke one of them first"
+            )
         name = visible_line(label).strip()[:MAXIMUM_LABEL] or "a browser"
 
         def change(table: UserTable) -> tuple[UserTable, tuple[TokenEntry, str]]:
@@ -69,7 +74,7 @@ class PairedDevices:
     async def revoke(self, user: str, device_id: str) -> dict[str, Any] | Refusal:
         """Remove a device of a user, and what it has paired."""
         if device_id not in {entry.id for entry in self.of(user)}:
-            return Refusal(404, "you have no such device", {})
+            return refusal(RefusalCode.NO_SUCH_DEVICE, "you have no such device")
         gone = await asyncio.to_thread(self.users.change, lambda table: table.revoked(device_id))
         return {"revoked": device_id, "with": [entry.id for entry in gone if entry.id != device_id]}
 

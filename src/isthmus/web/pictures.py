@@ -17,6 +17,7 @@ from isthmus.internal_events import ToolResultRecorded
 from isthmus.journal.port.base import Journal
 from isthmus.media import GIF, JPEG, MAXIMUM_FILE_BYTES, PNG, WEBP, Media, kind_of
 from isthmus.web.bundle import HEADERS
+from isthmus.web.refusals import RefusalCode, refusal
 
 PICTURES: Final = "pictures"
 """First part of the paths below the API."""
@@ -49,17 +50,17 @@ class PicturesApi:
             case [_, task_id, event, number] if _is_number(event) and _is_number(number):
                 media = await self._media(task_id, int(event), int(number), principal.name)
             case _:
-                return Refusal(400, "expected pictures/TASK/EVENT/NUMBER", {})
+                return refusal(RefusalCode.BAD_REQUEST, "expected pictures/TASK/EVENT/NUMBER")
         if media is None:
-            return Refusal(404, "the event has no picture of this number", {})
+            return refusal(RefusalCode.NO_SUCH_PICTURE, "the event has no picture of this number")
         try:
             data = await asyncio.to_thread(read_regular, media.path, MAXIMUM_FILE_BYTES)
         except OSError as error:
             log.info("a picture of task %s cannot be read: %s", task_id, error)
-            return Refusal(404, "the file of this picture is gone or cannot be read", {})
+            return refusal(RefusalCode.NO_SUCH_PICTURE, "the file of this picture is gone or cannot be read")
         kind = kind_of(data)
         if kind not in _DRAWN:
-            return Refusal(415, "this is not a picture that browsers draw", {})
+            return refusal(RefusalCode.NOT_DRAWN, "this is not a picture that browsers draw")
         return Response(data, 200, _HEADERS, kind)
 
     async def _media(self, task_id: str, event: int, number: int, user: str) -> Media | None:

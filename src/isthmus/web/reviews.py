@@ -20,6 +20,7 @@ from isthmus.ide.control.lineage import process_of_connection
 from isthmus.network.loopback import is_loopback
 from isthmus.web.files import MAXIMUM_FILES_BODY, file_command, searched_words
 from isthmus.web.json_response import json_response as _json
+from isthmus.web.refusals import RefusalCode, refusal, refused
 from isthmus.web.written import MAXIMUM_WRITTEN_BODY, wanted_of, written_command
 
 MAXIMUM_BODY: Final = 32 * 1024 * 1024
@@ -28,6 +29,7 @@ KINDS: Final = ("reviews", "questions", "files", "written")
 """Names of the requests."""
 _CHANGED = "the file or the proposal has changed since you saw it; nothing is decided"
 _WRITTEN = "the file was written since you saw it; look again"
+_OWNER = "reviews and questions of companions are for the owner of this server alone"
 _ONLY_DEVICES = "expected the token of a device: only a paired browser acts for the user"
 _WRITTEN_MEANWHILE = "something was written or decided since you saw it; nothing is decided, look again"
 _LATE = "it was answered elsewhere, or its agent took it back"
@@ -80,7 +82,7 @@ class ReviewsApi:
         """
         kind, _, item = name.partition("/")
         if principal.name:
-            return _json({"error": "reviews and questions of companions are for the owner of this server alone"}, 403)
+            return refused(refusal(RefusalCode.OWNER_ONLY, _OWNER))
         if request.method == "GET" and not item and kind == "reviews":
             return _json({"companions": [_named(found) for found in await self.companions.waiting()]})
         if kind == "files" and item:
@@ -94,15 +96,15 @@ class ReviewsApi:
             or request.method not in ("GET", "POST")
             or (request.method == "GET" and kind == "questions")
         ):
-            return _json({"error": "not found; see docs/reference/workbench.md"}, 404)
+            return refused(refusal(RefusalCode.NOT_FOUND, "not found; see docs/reference/workbench.md"))
         try:
             if request.method == "GET":
                 return _answered(await self.companions.ask(companion, "review", {"id": own_id}), item)
             return await self._decide(kind, item, principal, device, request, body_of)
         except NoSuchCompanionError as error:
-            return _json({"error": str(error)}, 404)
+            return refused(refusal(RefusalCode.COMPANION_ENDED, str(error)))
         except CompanionRefusedError as error:
-            return _json({"error": str(error)}, 403)
+            return refused(refusal(RefusalCode.COMPANION_REFUSED, str(error)))
 
     async def _decide(
         self, kind: str, item: str, principal: Principal, device: str, request: HttpRequest, body_of: BodyOf
@@ -112,7 +114,7 @@ class ReviewsApi:
             return fields
         wanted = _of_review(fields) if kind == "reviews" else _of_question(fields)
         if isinstance(wanted, str):
-            return _json({"error": wanted}, 400)
+            return refused(refusal(RefusalCode.BAD_REQUEST, wanted))
         companion, _, own_id = item.partition(".")
         wanted |= {"id": own_id, "by": device, "browser": await asyncio.to_thread(_browser_of, request)}
         command = "decide" if kind == "reviews" else "reply"
@@ -121,18 +123,18 @@ class ReviewsApi:
     async def _files(self, companion: str, principal: Principal, request: HttpRequest, body_of: BodyOf) -> Response:
         """Answer a request about the files of a companion whose editor is the page."""
         if request.method not in ("GET", "POST"):
-            return _json({"error": "expected GET or POST"}, 405, {"Allow": "GET, POST"})
+            return refused(refusal(RefusalCode.WRONG_METHOD, "expected GET or POST", {"Allow": "GET, POST"}))
         if request.method == "GET":
             wanted = "page_find", searched_words(request)
             if not principal.token_id:
-                return _json({"error": _ONLY_DEVICES}, 403)
+                return refused(refusal(RefusalCode.PAIRED_ONLY, _ONLY_DEVICES))
         else:
             fields = await _fields(principal, request, body_of, MAXIMUM_FILES_BODY)
             if isinstance(fields, Response):
                 return fields
             wanted = file_command(fields)
             if isinstance(wanted, str):
-                return _json({"error": wanted}, 400)
+                return refused(refusal(RefusalCode.BAD_REQUEST, wanted))
         return await self._asked(companion, wanted, _WRITTEN)
 
     async def _written(
@@ -140,11 +142,11 @@ class ReviewsApi:
     ) -> Response:
         """Answer a request about what agents wrote without a review."""
         if request.method not in ("GET", "POST"):
-            return _json({"error": "expected GET or POST"}, 405, {"Allow": "GET, POST"})
+            return refused(refusal(RefusalCode.WRONG_METHOD, "expected GET or POST", {"Allow": "GET, POST"}))
         if request.method == "GET":
             wanted = wanted_of(request)
             if not principal.token_id:
-                return _json({"error": _ONLY_DEVICES}, 403)
+                return refused(refusal(RefusalCode.PAIRED_ONLY, _ONLY_DEVICES))
         else:
             fields = await _fields(principal, request, body_of, MAXIMUM_WRITTEN_BODY)
             if isinstance(fields, Response):
@@ -153,7 +155,7 @@ class ReviewsApi:
             if not isinstance(wanted, str):
                 wanted[1].update(by=device, browser=await asyncio.to_thread(_browser_of, request))
         if isinstance(wanted, str):
-            return _json({"error": wanted}, 400)
+            return refused(refusal(RefusalCode.BAD_REQUEST, wanted))
         return await self._asked(companion, wanted, _WRITTEN_MEANWHILE)
 
     async def _asked(self, companion: str, wanted: tuple[str, dict[str, object]], changed: str) -> Response:
@@ -161,10 +163,10 @@ class ReviewsApi:
         try:
             answer = await self.companions.ask(companion, *wanted)
         except NoSuchCompanionError as error:
-            return _json({"error": str(error)}, 404)
+            return refused(refusal(RefusalCode.COMPANION_ENDED, str(error)))
         except CompanionRefusedError as error:
-            return _json({"error": str(error)}, 403)
-        return _json({"error": changed, "changed": True}, 409) if answer.get("changed") else _json(answer)
+            return refused(refusal(RefusalCode.COMPANION_REFUSED, str(error)))
+        return _changed(changed) if answer.get("changed") else _json(answer)
 
 
 async def _fields(
@@ -172,17 +174,17 @@ async def _fields(
 ) -> dict[str, object] | Response:
     """Return the object in a request's body, or a refusal."""
     if not principal.token_id:
-        return _json({"error": _ONLY_DEVICES}, 403)
+        return refused(refusal(RefusalCode.PAIRED_ONLY, _ONLY_DEVICES))
     body = await body_of(request, limit)
     if isinstance(body, Refusal):
-        return _json({"error": body.message}, body.status, body.headers)
+        return refused(body)
     try:
         given: object = decode(body)
     except JsonError as error:
-        return _json({"error": str(error)}, 400)
-    return (
-        cast("dict[str, object]", given) if isinstance(given, dict) else _json({"error": "expected a JSON object"}, 400)
-    )
+        return refused(refusal(RefusalCode.BAD_REQUEST, str(error)))
+    if not isinstance(given, dict):
+        return refused(refusal(RefusalCode.BAD_REQUEST, "expected a JSON object"))
+    return cast("dict[str, object]", given)
 
 
 def _of_review(given: Mapping[str, object]) -> dict[str, object] | str:
@@ -223,13 +225,17 @@ def _named(companion: JsonObject) -> dict[str, Any]:
     return {**companion, **lists}
 
 
+def _changed(message: str) -> Response:
+    return refused(refusal(RefusalCode.CHANGED_MEANWHILE, message), {"changed": True})
+
+
 def _answered(answer: JsonObject, item: str) -> Response:
     if answer.get("changed"):
-        return _json({"error": _CHANGED, "changed": True}, 409)
+        return _changed(_CHANGED)
     if "outcome" not in answer:
         return _json({**answer, "id": item})
     outcome = answer["outcome"]
     shown = None if outcome is None else {**outcome, "id": item}
     if answer.get("late") or outcome is None:
-        return _json({"error": _LATE, "outcome": shown}, 409)
+        return refused(refusal(RefusalCode.QUESTION_GONE, _LATE), {"outcome": shown})
     return _json({"outcome": shown})

@@ -30,6 +30,7 @@ from isthmus.journal.port.sessions import (
 from isthmus.journal.port.task_rows import TaskRow
 from isthmus.text.visible import visible_line, with_ellipsis
 from isthmus.web.message_queue import BadMessageError, MessageQueue, edited, shown, written_from
+from isthmus.web.refusals import RefusalCode, refusal
 from isthmus.worktrees.checked_out import branch_of
 
 MAXIMUM_WORDS: Final = 200
@@ -87,11 +88,13 @@ class SessionsApi:
                 case "POST", str() if context_id:
                     return await self._change(principal.name, context_id, await body_of(request, MAXIMUM_BODY))
                 case _:
-                    return Refusal(405, "expected GET, or POST for one session", {"Allow": "GET, POST"})
+                    return refusal(
+                        RefusalCode.WRONG_METHOD, "expected GET, or POST for one session", {"Allow": "GET, POST"}
+                    )
         except Unavailable:
             raise
         except IsthmusError as error:
-            return Refusal(503, str(error), {})
+            return refusal(RefusalCode.UNAVAILABLE, str(error))
 
     async def _list(self, user: str, request: HttpRequest) -> dict[str, Any] | Refusal:
         query = parse_qs(request.scope.get("query_string", b"").decode("ascii", "replace"), keep_blank_values=True)
@@ -99,11 +102,10 @@ class SessionsApi:
         place = place_of(after)
         is_known = state in ("", *SessionState) and archived in ("", "1")
         if not is_known or len(words) > MAXIMUM_WORDS or (after and place is None):
-            return Refusal(
-                400,
+            return refusal(
+                RefusalCode.BAD_REQUEST,
                 f"expected words of at most {MAXIMUM_WORDS} characters, state as one of {', '.join(SessionState)},"
                 " archived as 1, and after as it was in the last answer",
-                {},
             )
         asked = SessionQuery(tuple(words.split()), SessionState(state) if state else None, archived == "1", place)
         result = await self._sessions.list(asked, user, self._roots())
@@ -118,7 +120,7 @@ class SessionsApi:
     async def _one(self, user: str, context_id: str) -> dict[str, Any] | Refusal:
         row = await self._sessions.session(context_id, user, self._roots())
         if row is None:
-            return Refusal(404, _UNKNOWN, {})
+            return refusal(RefusalCode.NO_SUCH_SESSION, _UNKNOWN)
         queued = await self._sessions.queue(context_id, user)
         return {
             **self._shown(row),
@@ -133,7 +135,7 @@ class SessionsApi:
             return body
         given = _object(body)
         if await self._sessions.session(context_id, user, self._roots()) is None:
-            return Refusal(404, _UNKNOWN, {})
+            return refusal(RefusalCode.NO_SUCH_SESSION, _UNKNOWN)
         match given:
             case {"do": "rename", "title": str(title)} if len(title) <= TITLE_CHARACTERS:
                 is_there = await self._sessions.rename(context_id, user, visible_line(title.strip()))
@@ -146,11 +148,11 @@ class SessionsApi:
             case {"do": "queue" | "edit" | "remove" | "first" | "send" as what, "id": str(message_id)} if (
                 self._queue is not None and 0 < len(message_id) <= MAXIMUM_MESSAGE_ID
             ):
-                refusal = await self._change_queue(self._queue, user, context_id, what, message_id, given)
-                return refusal or await self._one(user, context_id)
+                problem = await self._change_queue(self._queue, user, context_id, what, message_id, given)
+                return problem or await self._one(user, context_id)
             case _:
-                return Refusal(400, _EXPECTED, {})
-        return await self._one(user, context_id) if is_there else Refusal(404, _UNKNOWN, {})
+                return refusal(RefusalCode.BAD_REQUEST, _EXPECTED)
+        return await self._one(user, context_id) if is_there else refusal(RefusalCode.NO_SUCH_SESSION, _UNKNOWN)
 
     async def _change_queue(
         self,
@@ -171,7 +173,7 @@ class SessionsApi:
                     waiting = await self._sessions.queue(context_id, user)
                     found = next((one for one in waiting if one.id == message_id), None)
                     if found is None:
-                        return Refusal(404, _SENT, {})
+                        return refusal(RefusalCode.MESSAGE_GONE, _SENT)
                     body = edited(found, given).body
                     await self._sessions.put(context_id, user, QueuedMessage(message_id, body))
                     queue.wake()
@@ -181,9 +183,9 @@ class SessionsApi:
                     await self._sessions.move_first(context_id, user, message_id)
                 case _:
                     if problem := await queue.send(context_id, user, message_id):
-                        return Refusal(409, problem, {})
+                        return refusal(RefusalCode.MESSAGE_NOT_SENT, problem)
         except (BadMessageError, LimitReached) as error:
-            return Refusal(400, str(error), {})
+            return refusal(RefusalCode.MESSAGE_NOT_KEPT, str(error))
         return None
 
     def _shown(self, row: SessionRow) -> dict[str, Any]:

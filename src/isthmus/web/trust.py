@@ -10,10 +10,11 @@ from urllib.parse import parse_qs
 
 from isthmus.a2a.server.users.auth import Refusal
 from isthmus.errors import IsthmusError
+from isthmus.web.refusals import RefusalCode, refusal
 from isthmus.web.view import ChangedQuestionError, NotShownError, WorkbenchView
 
-_NO_PATH = Refusal(400, "expected workspace as an absolute path", {})
-_NOTHING_ASKED = Refusal(404, "this server asks about no folders", {})
+_NO_PATH = refusal(RefusalCode.BAD_REQUEST, "expected workspace as an absolute path")
+_NOTHING_ASKED = refusal(RefusalCode.NOT_FOUND, "this server asks about no folders")
 
 
 async def trust_question(view: WorkbenchView | None, user: str, query: bytes) -> dict[str, Any] | Refusal:
@@ -26,14 +27,14 @@ async def trust_question(view: WorkbenchView | None, user: str, query: bytes) ->
     try:
         return {"workspace": workspace, "question": await view.trust(user, workspace)}
     except NotShownError as error:
-        return Refusal(403, str(error), {})
+        return refusal(RefusalCode.NOT_SHOWN, str(error))
 
 
 async def decide_trust(view: WorkbenchView | None, user: str, given: Mapping[str, object]) -> dict[str, Any] | Refusal:
     """Store the answer in the body of a request."""
     workspace, choice, digests = given.get("workspace"), given.get("choice"), given.get("items")
     if not isinstance(workspace, str) or not isinstance(choice, str) or not _are_texts(digests):
-        return Refusal(400, "expected workspace and choice as text, and items as a list of digests", {})
+        return refusal(RefusalCode.BAD_REQUEST, "expected workspace and choice as text, and items as a list of digests")
     if not _is_folder_path(workspace):
         return _NO_PATH
     if view is None:
@@ -41,11 +42,11 @@ async def decide_trust(view: WorkbenchView | None, user: str, given: Mapping[str
     try:
         await view.decide_trust(user, workspace, choice, digests)
     except NotShownError as error:
-        return Refusal(403, str(error), {})
+        return refusal(RefusalCode.NOT_SHOWN, str(error))
     except ChangedQuestionError as error:
-        return Refusal(409, str(error), {})
+        return refusal(RefusalCode.TRUST_CHANGED, str(error))
     except IsthmusError as error:
-        return Refusal(500, str(error), {})
+        return refusal(RefusalCode.TRUST_NOT_STORED, str(error))
     return {"workspace": workspace}
 
 

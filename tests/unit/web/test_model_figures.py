@@ -8,6 +8,7 @@ import pytest
 from isthmus.a2a.server.users.auth import Refusal
 from isthmus.errors import IsthmusError, Unavailable
 from isthmus.web.model_figures import MAXIMUM_MODELS, model_prices, use_today
+from isthmus.web.refusals import RefusalCode, refusal
 from isthmus.web.view import NotShownError
 
 pytestmark = pytest.mark.anyio
@@ -44,7 +45,7 @@ async def test_the_use_of_today_is_that_of_the_user() -> None:
 async def test_a_journal_that_is_away_is_told_as_such() -> None:
     with pytest.raises(Unavailable):
         await use_today(view(Unavailable("away")), "")
-    assert await use_today(view(IsthmusError("broken")), "") == Refusal(503, "broken", {})
+    assert await use_today(view(IsthmusError("broken")), "") == refusal(RefusalCode.UNAVAILABLE, "broken")
 
 
 @pytest.mark.parametrize("models", [None, "gpt-5", ["x"] * (MAXIMUM_MODELS + 1)])

@@ -474,6 +474,6 @@ async def test_while_the_database_is_away_the_api_says_when_to_ask_again(
     head = {"Authorization": f"Bearer {await pair(client, pages)}"}
     answer = await client.request(method, f"/ui/api/{path}", headers=head, json=body)
     assert (answer.status_code, answer.headers.get("retry-after")) == (503, "5")
-    assert answer.json() == {"error": "the database is away"}
+    assert answer.json() == {"error": "the database is away", "code": "UNAVAILABLE"}
     assert (await client.get("/ui/api/session", headers=head)).status_code == 200
     await journal.aclose()

@@ -1,3 +1,4 @@
+import { problemText } from "../../problems/words.ts";
 import { LitElement, css, html } from "lit";
 import { customElement, property, state } from "lit/decorators.js";
 import type { Selection } from "../../server/files.ts";
@@ -112,7 +113,7 @@ export class FileElement extends LitElement {
         this.#wantsFocus = false;
       })
       .catch(() => {
-        this.failed = t("noReach");
+        this.failed = problemText("noReach");
       });
   }
 }

@@ -12,10 +12,10 @@ from isthmus.a2a.server.logs.access_log import AnswerNote, note_of
 from isthmus.a2a.server.users.auth import Refusal
 from isthmus.a2a.server.users.users import BrowserPush, TokenEntry
 from isthmus.listeners.connection_slot import token_shown
-from isthmus.web.json_response import json_response
 from isthmus.web.notifications import NoNotificationsError, Notifications
 from isthmus.web.push.answering import AnswerTokenError, PushedAnswers, QuestionGoneError
 from isthmus.web.push.sent_questions import AnswerRecord
+from isthmus.web.refusals import RefusalCode, refusal, refused
 
 LANGUAGES: Final = ("en", "zh-Hans", "zh-Hant")
 """Tags of the languages of notifications."""
@@ -50,20 +50,19 @@ async def subscribe(
         UsersError: it cannot be stored.
     """
     if entry is None or not entry.device or notifications is None:
-        return Refusal(403, _ONLY_DEVICES, {})
+        return refusal(RefusalCode.PAIRED_ONLY, _ONLY_DEVICES)
     values = [given.get(name) for name in ("endpoint", "p256dh", "auth")]
     texts = [value for value in values if isinstance(value, str) and 0 < len(value) <= URL_CHARACTERS]
     language, answers = given.get("language", ""), given.get("answers", entry.push is not None and entry.push.answers)
     if len(texts) != len(values) or language not in ("", *LANGUAGES) or not isinstance(answers, bool):
-        return Refusal(
-            400,
+        return refusal(
+            RefusalCode.BAD_REQUEST,
             f"expected endpoint, p256dh and auth, all texts, perhaps language ({', '.join(LANGUAGES)}) and answers",
-            {},
         )
     try:
         await notifications.subscribe(entry.id, BrowserPush(texts[0], texts[1], texts[2], language, answers))
     except NoNotificationsError as error:
-        return Refusal(400, str(error), {})
+        return refusal(RefusalCode.NO_NOTIFICATIONS, str(error))
     return {"endpoint": texts[0], "answers": answers}
 
 
@@ -75,9 +74,9 @@ async def let_answer(notifications: Notifications | None, token_id: str, given: 
     """
     answers = given.get("answers")
     if not isinstance(answers, bool):
-        return Refusal(400, "expected answers as true or false", {})
+        return refusal(RefusalCode.BAD_REQUEST, "expected answers as true or false")
     if notifications is None or not await notifications.let_answer(token_id, answers=answers):
-        return Refusal(409, "this device gets no notifications; switch them on first", {})
+        return refusal(RefusalCode.NOTIFICATIONS_OFF, "this device gets no notifications; switch them on first")
     return {"answers": answers}
 
 
@@ -89,18 +88,18 @@ async def answer_pushed(answers: PushedAnswers | None, scope: Scope, given: Mapp
     """
     token = given.get("token")
     if not isinstance(token, str) or not 0 < len(token) <= MAXIMUM_TOKEN:
-        return Refusal(400, "expected token as text", {})
+        return refusal(RefusalCode.BAD_REQUEST, "expected token as text")
     if answers is None:
-        return Refusal(503, "the agent does not run yet; try again", {})
+        return refusal(RefusalCode.UNAVAILABLE, "the agent does not run yet; try again")
     note = note_of(scope)
     try:
         taken = await answers.answer(token)
     except AnswerTokenError as error:
         note.reason = str(error)
-        return Refusal(403, str(error), {})
+        return refusal(RefusalCode.NOTIFICATION_SPENT, str(error))
     except QuestionGoneError as error:
         outcome = None if error.outcome is None else _shown(error.outcome, is_own=error.is_own)
-        return json_response({"error": str(error), "changed": outcome is None, "outcome": outcome}, 409)
+        return refused(refusal(RefusalCode.QUESTION_GONE, str(error)), {"changed": outcome is None, "outcome": outcome})
     token_shown(scope)
     question = taken.question
     note.user, note.auth, note.token_id, note.task_id = taken.user, "notification", taken.token.device, question.task_id

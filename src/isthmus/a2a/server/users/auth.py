@@ -30,6 +30,8 @@ class Refusal:
     status: int
     message: str
     headers: Mapping[str, str]
+    code: str = ""
+    """Reason for programs, where the status does not say it."""
 
 
 @record
