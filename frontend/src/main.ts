@@ -31,8 +31,10 @@ import { loadPage } from "./later-pages.ts";
 import { PAGE, enterPage } from "./place.ts";
 import { watchKeyboard } from "./phone/keyboard.ts";
 import { type Route, routeOf, titleOf } from "./routes.ts";
+import { beginVisits, comeBack } from "./visits.ts";
 
 enterPage();
+beginVisits();
 
 const TICK_MS = 1000;
 /** A server that restarts between two requests is noticed after this time. */
@@ -79,7 +81,8 @@ export class Workbench extends PageElement {
   }
 
   #listen(): void {
-    addEventListener("popstate", () => {
+    addEventListener("popstate", (event) => {
+      if (event.isTrusted) comeBack(event.state);
       this.path = location.pathname;
       this.#hasArrived = true;
       this.requestUpdate();

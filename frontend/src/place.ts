@@ -10,5 +10,5 @@ export const SERVER = PAGE.slice(0, -"ui/".length);
 export function enterPage(): void {
   if (location.pathname.startsWith(PAGE)) return;
   const rest = location.pathname.replace(/^\/ui\/?/, "");
-  history.replaceState(null, "", PAGE + rest + location.search + location.hash);
+  history.replaceState(history.state, "", PAGE + rest + location.search + location.hash);
 }

@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
 from support.long_tasks import seed_history
+from support.waiting import eventually
 from support.workbench import Workbench, desktop, workbench
 
 pytestmark = pytest.mark.timeout(120)
@@ -132,3 +133,34 @@ def test_a_new_name_and_the_archive_are_seen_by_other_pages_at_once(
     expect(page.locator("isthmus-task .banner")).to_have_count(0)
     expect(page.locator("nav")).to_contain_text("Ferries")
     other.close()
+
+
+def test_on_the_way_back_a_list_and_a_session_are_where_they_were_left(page: Page) -> None:
+    rows = page.locator("isthmus-history .line")
+    expect(rows).to_have_count(50)
+    rows.nth(30).scroll_into_view_if_needed()
+    left = page.locator("isthmus-history .scroll").evaluate("list => list.scrollTop")
+    assert left > 0
+    address = rows.nth(30).get_attribute("href")
+    rows.nth(30).click()
+    page.wait_for_url(f"**{address}")
+    page.go_back()
+    eventually(
+        lambda: page.locator("isthmus-history .scroll").evaluate("list => list.scrollTop") == left, what="the list"
+    )
+    expect(page.locator(f'isthmus-history .line[href="{address}"]')).to_be_focused()
+    # A session whose earlier turns are asked for again.
+    page.locator("isthmus-history .line[href$='/together']").click()
+    expect(page.get_by_text("Turn 24 of the ferries", exact=True)).to_be_in_viewport()
+    page.locator("isthmus-items").focus()
+    page.keyboard.press("/")
+    page.keyboard.insert_text("turn 9 OF")
+    said = page.get_by_text("Turn 9 of the ferries", exact=True)
+    expect(said).to_be_in_viewport()
+    page.keyboard.press("Escape")
+    place = "said => Math.round(said.getBoundingClientRect().top)"
+    top = said.evaluate(place)
+    page.locator("nav").get_by_role("link", name="Devices").click()
+    page.wait_for_selector("isthmus-devices")
+    page.go_back()
+    eventually(lambda: said.count() == 1 and abs(said.evaluate(place) - top) <= 2, what="the session")

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from support.extended import first_of
-from support.workbench import PAUSE_MS, Workbench, pause_keys, show_new, until_answers_count, workbench
+from support.workbench import PAUSE_MS, ROOT, Workbench, pause_keys, show_new, until_answers_count, workbench
 
 WRITE = {"content": "A line.\n", "instruction": "Write it"}
 ASK = {"question": "Which name?", "type": "text", "header": "Name", "placeholder": "a name"}
@@ -149,6 +149,20 @@ def test_behind_the_list_of_keys_nothing_is_answered_and_the_focus_comes_back(pa
     expect(keys).to_have_count(0)
     expect(page.locator("isthmus-question .primary")).to_be_focused()
     expect(page.locator(".item.done")).to_have_count(0)
+    page.keyboard.press("Control+k")
+    expect(page.get_by_role("combobox", name="All actions")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.locator("isthmus-question .primary")).to_be_focused()
+
+
+def test_each_dialog_has_a_test_of_where_the_focus_goes() -> None:
+    sources = (ROOT / "frontend" / "src").rglob("*.ts")
+    assert {path.name for path in sources if "<dialog" in path.read_text("utf-8")} == {
+        "keys-list.ts",  # above
+        "palette.ts",  # above
+        "phone-menu.ts",  # tests/peers/test_workbench_phone.py
+        "pictures.ts",  # tests/peers/test_workbench_timeline.py
+    }
 
 
 @pytest.mark.extended

@@ -97,6 +97,7 @@ def test_the_calls_of_a_step_are_one_card_with_their_results(page: Page, served:
         expect(page.get_by_role("dialog").locator("img")).to_be_visible()
         page.keyboard.press("Escape")
         expect(page.get_by_role("dialog")).to_have_count(0)
+        expect(picture).to_be_focused()
     failed = row(page, "seq 1 30")
     # The exit code is a fact: the words of the output are not taken for it, and stay.
     expect(failed.locator(".bad")).to_have_text("exit 3")

@@ -36,6 +36,7 @@ import { type Change, type SessionList, sessionPath, turnAt } from "../server/se
 import type { TaskStore } from "../server/store.ts";
 import { childOf } from "../task/subagents.ts";
 import type { Item } from "../task/task-fold.ts";
+import { isBack, rename } from "../visits.ts";
 import { t } from "../words.ts";
 
 /** A session: the conversation of its turns in order, live, with its questions and a box for the next message. */
@@ -112,7 +113,7 @@ export class TaskPage extends PageElement implements QuestionsPage {
 
   override willUpdate(changed: Map<string, unknown>): void {
     if (changed.has("contextId") || changed.has("taskId")) this.#begin();
-    else if (changed.has("turn")) this.#mustReveal = this.turn !== "";
+    else if (changed.has("turn")) this.#mustReveal = this.turn !== "" && !isBack();
     this.#questions.take();
     if (changed.has("now")) this.stream.tick();
     if (changed.has("storeVersion")) this.#freshness.compare();
@@ -135,7 +136,7 @@ export class TaskPage extends PageElement implements QuestionsPage {
     this.#questions.reset();
     this.list?.reset();
     this.#freshness.reset();
-    this.#mustReveal = this.turn !== "";
+    this.#mustReveal = this.turn !== "" && !isBack();
     if (this.contextId) {
       this.stream.begin({ contextId: this.contextId, turn: this.turn });
       const { contextId } = this;
@@ -157,7 +158,7 @@ export class TaskPage extends PageElement implements QuestionsPage {
         this.stream.begin({ taskId });
         return;
       }
-      history.replaceState(null, "", sessionPath(row.contextId, taskId));
+      rename(sessionPath(row.contextId, taskId));
       dispatchEvent(new PopStateEvent("popstate"));
     } catch (error) {
       if (taskId !== this.taskId) return;

@@ -1,5 +1,6 @@
 import { LitElement } from "lit";
 import { PAGE } from "../place.ts";
+import { enter, rename } from "../visits.ts";
 
 /** Answers count once a card was visible for this long, so that none is given by mistake. */
 export const READ_MS = 400;
@@ -34,15 +35,16 @@ function isLost(element: Element | null): boolean {
   return element === null || element === document.body || (element as HTMLButtonElement).disabled === true;
 }
 
-export function go(path: string): void {
-  history.pushState(null, "", path);
+/** Go to a page; `by` is the link that was followed, if one was. */
+export function go(path: string, by?: Element): void {
+  enter(path, by);
   dispatchEvent(new PopStateEvent("popstate"));
 }
 
 /** Let the address follow what a page shows already: nothing is gone to. */
 export function readdress(path: string, isNew = false): void {
-  if (isNew) history.pushState(null, "", path);
-  else history.replaceState(null, "", path);
+  if (isNew) enter(path);
+  else rename(path);
   dispatchEvent(new Event("readdressed"));
 }
 
@@ -61,5 +63,5 @@ export function followLink(event: MouseEvent): void {
     return;
   if (link.origin !== location.origin || !link.pathname.startsWith(PAGE)) return;
   event.preventDefault();
-  go(link.pathname);
+  go(link.pathname, link);
 }

@@ -73,7 +73,7 @@ export function forget(): void {
 /** Return the code in the address, and remove it from there and from the history. */
 export function takeCode(): string {
   const found = new URLSearchParams(location.hash.slice(1)).get("code") ?? "";
-  if (found) history.replaceState(null, "", location.pathname + location.search);
+  if (found) history.replaceState(history.state, "", location.pathname + location.search);
   return found;
 }
 

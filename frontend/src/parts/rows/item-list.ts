@@ -1,6 +1,7 @@
 import { html } from "lit";
 import { customElement, property } from "lit/decorators.js";
 import { repeat } from "lit/directives/repeat.js";
+import type { ReadList, Reading } from "../../visits.ts";
 import { PageElement } from "../base.ts";
 import { type Scrolled, followedPlace, isAtWaiting, isFollowing, placeOf } from "./following.ts";
 import { Heights } from "./heights.ts";
@@ -21,7 +22,7 @@ interface Keyed {
  * "moved" when other items may be in view. For a print all items are drawn.
  */
 @customElement("isthmus-items")
-export class ItemList extends PageElement {
+export class ItemList extends PageElement implements ReadList {
   @property({ attribute: false }) items: readonly Keyed[] = [];
   @property({ attribute: false }) draw: (item: never) => unknown = () => "";
   /** Changes with the content of the items. */
@@ -108,6 +109,26 @@ export class ItemList extends PageElement {
       (element) => element.key === key,
     );
     if (takesFocus) shown?.querySelector<HTMLElement>(".said")?.focus({ preventScroll: true });
+  }
+
+  get reading(): Reading | undefined {
+    this.#notice();
+    const { key, below } = this.#anchor;
+    return this.isAtEnd || !key ? undefined : { key, below };
+  }
+
+  /** Show what was read again; items before those that are there are asked for. */
+  resume({ key, below }: Reading): boolean {
+    const index = this.items.findIndex((item) => item.key === key);
+    if (index < 0) {
+      if (this.items.length) this.dispatchEvent(new Event("beginning"));
+      return false;
+    }
+    this.isAtEnd = false;
+    this.#anchor = { index, key, below };
+    this.#known = this.scrollTop;
+    this.requestUpdate();
+    return true;
   }
 
   /** Begin with other items. */
