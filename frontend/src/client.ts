@@ -34,14 +34,21 @@ async function call(method: string, path: string, body?: unknown): Promise<unkno
   return value;
 }
 
-/** Return the tasks that changed last, newest first; with `since` (ms) only those changed at or after it. */
+/** Which tasks are listed: those that changed at or after a time in ms, or those that wait for the user. */
+export interface TaskQuery {
+  size: number;
+  since?: number;
+  isWaiting?: boolean;
+}
+
+/** Return the tasks that changed last, newest first; those after a page by its `next`. */
 export async function listTasks(
-  size: number,
-  since = 0,
+  { size, since = 0, isWaiting = false }: TaskQuery,
   pageToken = "",
 ): Promise<{ tasks: TaskRow[]; next: string; total: number }> {
   const query = new URLSearchParams({ pageSize: String(size) });
   if (since) query.set("statusTimestampAfter", new Date(since).toISOString());
+  if (isWaiting) query.set("status", "TASK_STATE_INPUT_REQUIRED");
   if (pageToken) query.set("pageToken", pageToken);
   const page = (await call("GET", `tasks?${query}`)) as {
     tasks?: unknown[];

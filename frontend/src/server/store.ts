@@ -1,6 +1,6 @@
 // All tasks that the page knows, kept current by the stream of changes while it is shown. What is shown is what the server said last.
 
-import { listTasks } from "../client.ts";
+import { type TaskQuery, listTasks } from "../client.ts";
 import { ENDED, type TaskRow, type ToolCall } from "./protocol.ts";
 import { groupsOf } from "../forms/form.ts";
 import { type Pauses, ServerStore } from "./server-store.ts";
@@ -8,6 +8,8 @@ import { type Pauses, ServerStore } from "./server-store.ts";
 /** Times in ms. With the stream of changes the list is asked for at its lines; this often all the same, in case one was lost. */
 const PAUSES: Pauses = { hidden: 20_000, told: 60_000, untold: 5_000 };
 const PAGES = 20;
+/** Tasks of a page. */
+const SIZE = 100;
 /** Changes of the same moment as the last known one are asked for again. */
 const OVERLAP_MS = 2_000;
 
@@ -74,24 +76,14 @@ export class TaskStore extends ServerStore {
 
   async more(): Promise<void> {
     if (!this.#next) return;
-    const page = await listTasks(50, 0, this.#next);
+    const page = await listTasks({ size: 50 }, this.#next);
     this.#next = page.next;
     for (const row of page.tasks) if (!this.rows.has(row.id)) this.rows.set(row.id, row);
     this.tell();
   }
 
   protected override async take(): Promise<boolean> {
-    const page = await listTasks(100, this.#since ? this.#since - OVERLAP_MS : 0);
-    if (!this.#since) {
-      this.#next = page.next;
-      this.total = page.total;
-    }
-    const rows = [...page.tasks];
-    for (let next = page.next, pages = 1; this.#since && next && pages < PAGES; pages += 1) {
-      const further = await listTasks(100, this.#since - OVERLAP_MS, next);
-      rows.push(...further.tasks);
-      next = further.next;
-    }
+    const rows = this.#since ? await allOf({ size: SIZE, since: this.#since - OVERLAP_MS }) : await this.#begin();
     let hasChanged = false;
     for (const row of rows) {
       this.#since = Math.max(this.#since, row.changedAt);
@@ -101,6 +93,28 @@ export class TaskStore extends ServerStore {
     }
     return hasChanged;
   }
+
+  /** Return the tasks that changed last, and all that wait for the user, which may have changed before them. */
+  async #begin(): Promise<TaskRow[]> {
+    const page = await listTasks({ size: SIZE });
+    const waiting = page.next ? await allOf({ size: SIZE, isWaiting: true }) : [];
+    this.#next = page.next;
+    this.total = page.total;
+    return [...page.tasks, ...waiting];
+  }
+}
+
+/** Return the tasks on the first pages of a list, which are far more than a user has. */
+async function allOf(query: TaskQuery): Promise<TaskRow[]> {
+  const rows: TaskRow[] = [];
+  let next = "";
+  for (let pages = 0; pages < PAGES; pages += 1) {
+    const page = await listTasks(query, next);
+    rows.push(...page.tasks);
+    next = page.next;
+    if (!next) break;
+  }
+  return rows;
 }
 
 function isSame(known: TaskRow | undefined, row: TaskRow): boolean {
