@@ -71,3 +71,12 @@ describe.each(MODULES)("the keys of %j", (places, modules) => {
     expect(found.filter((key) => ![...listed, ...besides].includes(key))).toEqual([]);
   });
 });
+
+describe("a text that is being composed", () => {
+  it("is asked for by the one helper, since engines tell of its end at different times", () => {
+    const others = Object.entries(SOURCES).filter(([path, source]) => {
+      return !path.endsWith("/frame/keys.ts") && /\.isComposing\b|\bkeyCode\b/.test(source);
+    });
+    expect(others.map(([path]) => path)).toEqual([]);
+  });
+});

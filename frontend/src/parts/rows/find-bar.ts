@@ -1,6 +1,7 @@
 import { html, nothing } from "lit";
 import { customElement, property, query } from "lit/decorators.js";
 import { icon } from "../../frame/icons.ts";
+import { isComposing } from "../../frame/keys.ts";
 import { t } from "../../words.ts";
 import { PageElement } from "../base.ts";
 
@@ -93,7 +94,7 @@ export class FindBar extends PageElement {
   }
 
   #press = (event: KeyboardEvent): void => {
-    if (event.isComposing) return;
+    if (isComposing(event)) return;
     if (event.key === "Enter") {
       if (this.#timer) this.#tell();
       else this.#step(event.shiftKey ? -1 : 1);

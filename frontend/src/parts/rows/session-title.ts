@@ -1,6 +1,7 @@
 import { html } from "lit";
 import { customElement, property, query, state } from "lit/decorators.js";
 import { icon } from "../../frame/icons.ts";
+import { isComposing } from "../../frame/keys.ts";
 import { visibleLine } from "../../text/safe.ts";
 import { t } from "../../words.ts";
 import { PageElement } from "../base.ts";
@@ -42,7 +43,7 @@ export class SessionTitle extends PageElement {
           dir="auto"
           .value=${this.name}
           @keydown=${(event: KeyboardEvent) => {
-            if (event.key !== "Escape" || event.isComposing) return;
+            if (event.key !== "Escape" || isComposing(event)) return;
             event.preventDefault();
             this.#end(false);
           }}
