@@ -38,7 +38,7 @@ async def test_what_a_terminal_asks_is_answered_in_the_inbox(
                 await _asks(cli, page)
                 await expect(card).to_contain_text(COMMAND)
                 await expect(card).to_contain_text("Claude Code asks in its terminal too")
-                await expect(card.get_by_role("button", name="Allow until it leaves")).to_have_count(0)
+                await expect(card.get_by_role("button", name="Allow until it disconnects")).to_have_count(0)
                 await card.get_by_role("button", name="Reject\u2026").click()
                 await card.locator("textarea").fill("use make")
                 await card.get_by_role("button", name="Reject").first.click()

@@ -34,11 +34,11 @@ export function statusLine(status: Status) {
   const { isReached, isOld, keys, figures, agent } = status;
   const used = usedText(status);
   return html`<footer class="status">
-    <span class="row" role="status" title=${isReached ? nothing : f("reconnectsText")}
+    <span class="row" role="status" title=${isReached ? nothing : t("offline")}
       ><span class=${isReached ? "live" : "lost"}></span
       ><span class=${isReached ? "" : "warn"}>${isReached ? t("connected") : f("reconnects")}</span></span
     >
-    ${isReached ? nothing : html`<span class="cut">${f("reconnectsText")}</span>`}
+    ${isReached ? nothing : html`<span class="cut">${t("offline")}</span>`}
     ${isOld ? html`<button class="b small" @click=${() => location.reload()}>${t("newerPage")}</button>` : nothing}
     ${keys && isReached ? html`<span class="wide-only cut">${keys}</span>` : nothing}
     <span class="grow"></span>

@@ -8,10 +8,6 @@ export const TABLE = {
   countDevices: ["{0} devices", "{0} 台设备"],
   newShort: ["New", "新会话"],
   reconnects: ["Reconnecting", "正在重新连接"],
-  reconnectsText: [
-    "The server is not reached. What you see may be old, and answers wait until it is.",
-    "连不上服务器。所见内容可能不是最新,恢复后才能回答。",
-  ],
   // keys, as the status line names them
   move: ["move", "移动"],
   allow: ["allow", "允许"],
@@ -40,7 +36,7 @@ export const TABLE = {
   // the list of all actions
   actions: ["All actions", "所有操作"],
   actionsHint: ["Go to a page or session, or do something here", "转到页面或会话,或执行此处的操作"],
-  noAction: ["Nothing has these words.", "没有符合的内容。"],
+  noAction: ["No action or session matches.", "没有符合的内容。"],
   // toasts
   toastDone: ["Done: {0}", "已完成:{0}"],
   toastFailed: ["Failed: {0}", "失败:{0}"],
@@ -81,7 +77,7 @@ export const TABLE = {
   contextCount: ["{0} tokens; the model\u2019s limit is unknown", "{0} 个词元;模型上限未知"],
   instructions: ["Instructions and tools", "说明与工具"],
   contents: ["Files and output", "文件与输出"],
-  wordsOf: ["Words, yours and its", "文字,您的和它的"],
+  wordsOf: ["Messages, yours and the model\u2019s", "消息,您的和模型的"],
   estimated: ["The parts are estimates.", "各部分为估计值。"],
   sessionCost: ["Cost of this session", "本次会话的费用"],
   costUnknown: ["unknown", "未知"],

@@ -26,8 +26,8 @@ type Filter = SessionState | "" | "archived";
 const FILTERS: [Filter, () => string][] = [
   ["", () => t("anyState")],
   ["waiting", () => t("stateWaiting")],
-  ["working", () => t("stateWorking")],
-  ["done", () => t("stateDone")],
+  ["working", () => t("working")],
+  ["done", () => t("done")],
   ["failed", () => t("stateFailed")],
   ["archived", () => t("stateArchived")],
 ];

@@ -453,7 +453,7 @@ export class InboxPage extends PageElement {
     if (navigator.clipboard)
       rows.push({
         icon: "link",
-        words: phoneWord(this.#copied === key ? "copied" : "copyAddress"),
+        words: this.#copied === key ? t("copied") : phoneWord("copyAddress"),
         note: address.replace(/^\w+:\/\//, ""),
         stays: true,
         act: () => {

@@ -50,7 +50,7 @@ export class SettingsPage extends PageElement {
                   ${platesOf(3)}
                 </ul>`
             : html` <section>
-                  <h2>${t("settingsFiles")}</h2>
+                  <h2>${t("files")}</h2>
                   ${
                     shown.files.length
                       ? html`<ul>

@@ -9,7 +9,7 @@ export const TABLE = {
   editNote: ["your text is what is written", "将写入您的文本"],
   undoNote: ["shows the proposed text again", "重新显示建议的文本"],
   commentLine: ["Comment on a line", "评论一行"],
-  commentNote: ["goes back with the answer", "随回答一起送回"],
+  commentNote: ["goes back with the answer", "随回答一起发回"],
   rejectNote: ["all open questions of this turn, with your words", "本轮所有未回答的问题,并附上您的话"],
   cancelNote: ["ends the call without an answer", "不作回答并结束调用"],
   gestures: [
@@ -23,7 +23,6 @@ export const TABLE = {
   openSession: ["Open the session", "打开会话"],
   atThisCall: ["{0}, at this call", "{0},位于此调用处"],
   copyAddress: ["Copy the address", "复制地址"],
-  copied: ["Copied", "已复制"],
   whyAll: ["Why? Rejects all questions of this turn.", "为什么?本轮所有未回答的问题都会被拒绝。"],
   whyTo: ["Why? It goes back to {0}.", "为什么?会送回 {0}。"],
 } as const;

@@ -44,7 +44,7 @@ const COVERING: Readonly<Record<string, QuestionWord>> = {
   proceed_always_server: "allowServer",
   proceed_always_and_save: "allowKept",
   proceed_always_prefix: "allowPrefix",
-  proceed_always_sampling: "allowSampling",
+  proceed_always_sampling: "allowTool",
 };
 
 const LIMITS: Readonly<Record<string, QuestionWord>> = {

@@ -10,13 +10,13 @@ export const TABLE = {
   rejectAsk: ["Reject\u2026", "拒绝\u2026"],
   noneOfThese: ["None of these", "都不选"],
   noAnswer: ["No answer", "不回答"],
-  decline: ["Decline", "拒绝回答"],
+  decline: ["Decline", "不回答"],
   dismiss: ["Dismiss", "忽略"],
   send: ["Send", "发送"],
   goOn: ["Go on", "继续"],
   stop: ["Stop", "停止"],
   openThePage: ["Open the page", "打开页面"],
-  iGoThere: ["I go there", "我自行前往"],
+  iGoThere: ["I will open it", "我自己打开"],
   iAmDone: ["I am done", "我已完成"],
   giveUp: ["Give up", "放弃"],
   allowTool: ["Allow {0} in this session", "在此会话中允许 {0}"],
@@ -26,7 +26,6 @@ export const TABLE = {
   allowCommand: ["Allow exactly this command", "仅允许此命令"],
   allowFile: ["Allow this file", "允许此文件"],
   allowFolder: ["Allow this folder", "允许此文件夹"],
-  allowSampling: ["Allow {0} in this session", "在此会话中允许 {0}"],
   // how far an answer reaches, behind it
   inSession: ["this session", "本次会话"],
   inFolder: ["in this folder, this session", "此文件夹，本次会话"],
@@ -66,7 +65,7 @@ export const TABLE = {
   forms: ["Questions", "提问"],
   others: ["Other calls", "其他调用"],
   search: ["Search the questions", "搜索问题"],
-  nothingFound: ["No question fits.", "没有符合的问题。"],
+  nothingFound: ["No question matches.", "没有符合的问题。"],
   showAll: ["Show all", "显示全部"],
   answeredHere: ["Answered while you are here", "您停留期间已回答"],
   youAnswered: ["You answered", "您已回答"],
@@ -81,9 +80,8 @@ export const TABLE = {
     "{0} sessions are working. A question appears here and in the page\u2019s title.",
     "{0} 个会话正在进行。新问题会显示在这里和页面标题中。",
   ],
-  notLoaded: ["The questions were not loaded: the server was not reached.", "未能加载问题：无法连接服务器。"],
+  notLoaded: ["The questions are not loaded: the server cannot be reached.", "未能加载问题：无法连接服务器。"],
   oneFileOf: ["1 file of {0}", "{0} 的 1 个文件"],
-  oneFile: ["1 file", "1 个文件"],
 } as const;
 
 export type QuestionWord = keyof typeof TABLE;

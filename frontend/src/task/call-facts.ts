@@ -170,7 +170,7 @@ export function resultWords(result: CallResult): string {
       );
     case "files":
       return result.count
-        ? t(result.count === 1 ? "rowFile" : "rowFiles", count(result.count, result.isMore))
+        ? t(result.count === 1 ? "oneFile" : "countFiles", count(result.count, result.isMore))
         : t("rowNothing");
     case "lines":
       if (result.from > 1) return t("rowLinesFrom", count(result.from), count(result.from + result.count - 1));
@@ -186,7 +186,7 @@ export function resultWords(result: CallResult): string {
 export function durationWords(time: number): string {
   const seconds = Math.round(time / 1000);
   if (time < 1000) return "";
-  return seconds < 60 ? t("rowSeconds", seconds) : clockWords(time);
+  return seconds < 60 ? t("seconds", seconds) : clockWords(time);
 }
 
 /** Return a time that goes on, as minutes and seconds. */

@@ -146,10 +146,10 @@ export class AllFiles extends AnswerCard {
     const at = this.files.findIndex((file) => file.key === this.shown);
     const title = t("allFilesOf", this.files.length, visibleLine(this.name, 80));
     return html`<article class="question all" aria-label=${title}>
-      <section class="pane rail-files" aria-label=${t("filesList")}>
+      <section class="pane rail-files" aria-label=${t("files")}>
         <h2 tabindex="-1" dir="auto">${title}</h2>
         <p class="row sect num">
-          <span>${t("fileCount", this.files.length)}</span><span class="right">${shownCounts(this.#sum())}</span>
+          <span>${t("countFiles", this.files.length)}</span><span class="right">${shownCounts(this.#sum())}</span>
         </p>
         <ul class="scroll">
           ${this.files.map((file) => this.#row(file))}

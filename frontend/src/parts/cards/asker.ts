@@ -57,7 +57,7 @@ export function aboutLines(question: Question): { what: unknown; peek: unknown }
   const what = html`<span class="cut" dir="auto">${title}</span> ${pills}`;
   if (run) return { what, peek: html`<code class="cut">${exactLine(run.command, 200)}</code>` };
   const folder = exactLine(task.workspace.replace(/\/+$/, "").split("/").at(-1) ?? "", 60);
-  const about = diff ? (folder ? ask("oneFileOf", folder) : ask("oneFile")) : facts.costs || facts.touches;
+  const about = diff ? (folder ? ask("oneFileOf", folder) : t("oneFile")) : facts.costs || facts.touches;
   return {
     what,
     peek: html`${diff ? html`${countsOf(diff)} ·` : nothing} <span class="cut" dir="auto">${about}</span>`,

@@ -16,6 +16,7 @@ import { isLongText } from "../../diff/change-size.ts";
 import type { TaskRow, ToolCall } from "../../server/protocol.ts";
 import { factsOf } from "../../questions/question.ts";
 import { wordsOf } from "../../questions/option-words.ts";
+import { ask } from "../../questions/words.ts";
 import { exact, exactLine, visibleLine } from "../../text/safe.ts";
 import { problemOf } from "../../problems/problem.ts";
 import { ApiError } from "../../server/session.ts";
@@ -274,7 +275,7 @@ export class FormCard extends AnswerCard {
       form.is === "page"
         ? say(form.opensBrowser ? "openPage" : "goThere", exactLine(form.host))
         : form.is === "pages"
-          ? say("iAmDone")
+          ? ask("iAmDone")
           : progress.isEmpty
             ? say("sendEmpty")
             : t("send");
@@ -283,14 +284,14 @@ export class FormCard extends AnswerCard {
         >${hasFaults ? this.#mend(progress.toMend) : html`${form.fields.length ? say("answeredOf", progress.answered, progress.all) : nothing}${progress.next ? html`<button class="form-next" @click=${() => this.#go(progress.next)}><span class="cut">${exactLine(progress.next.title, 60)}</span>${icon("next")}</button>` : nothing}`}</span
       >
       ${this.button(words, sendKey(), "primary", this.sending === "send", true, () => void this.#send(), "", progress.toMend.length > 0)}
-      ${this.button(say("decline"), "n", "", this.sending === "decline", true, () => void this.#decline())}
+      ${this.button(ask("decline"), "n", "", this.sending === "decline", true, () => void this.#decline())}
       <span class="form-rest desk-only">${this.#cancelButton(form)}</span>
     </div>`;
   }
 
   /** Return the button for what is more than to go on without an answer; on a phone it is in the menu. */
   #cancelButton(form: Form) {
-    if (form.is === "questions") return this.button(t("rejectTelling"), "", "quiet", false, true, this.tell);
+    if (form.is === "questions") return this.button(ask("rejectAsk"), "", "quiet", false, true, this.tell);
     const cancel = this.#cancel(form);
     return cancel ? this.button(say("cancelCall"), "", "quiet", this.sending === "cancel", true, cancel) : nothing;
   }
@@ -309,7 +310,7 @@ export class FormCard extends AnswerCard {
     const isOff = !this.isReady;
     const cancel = this.#cancel(form);
     if (form.is === "questions")
-      return [{ icon: "close", words: t("rejectTelling"), note: phoneWord("rejectNote"), isOff, act: this.tell }];
+      return [{ icon: "close", words: ask("rejectAsk"), note: phoneWord("rejectNote"), isOff, act: this.tell }];
     return cancel
       ? [{ icon: "close", words: say("cancelCall"), note: phoneWord("cancelNote"), isOff, act: cancel }]
       : [];

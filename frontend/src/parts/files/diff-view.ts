@@ -275,7 +275,7 @@ export class DiffElement extends LitElement {
               lines: (from, to) =>
                 from === to ? t("hunkLine", grouped(from)) : t("hunkLines", grouped(from), grouped(to)),
               alike: (count) => t("alikeLines", grouped(count)),
-              take: t("acceptHunk"),
+              take: t("accept"),
               keep: t("keepHunk"),
               taken: t("takenHunk"),
               kept: t("keptHunk"),

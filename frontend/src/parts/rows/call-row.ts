@@ -91,7 +91,7 @@ function acts({ item, rows, diff, isOpen, isRunning, hasFailed }: Shown) {
   const child = call.tool_name === INVOKE_AGENT ? rows.childOf?.(item) : undefined;
   const isForgotten = hasFailed && item.fetched > 0;
   return html`${diff || isForgotten ? html`<button class="link" aria-expanded=${isOpen} ?disabled=${isRunning} @click=${() => rows.toggle(item)}>${diff ? t("showDiff") : t("showOutput")}</button>` : nothing}
-  ${child ? html`<a class="link" href="${PAGE}task/${child}">${t("openTask")}</a>` : nothing}
+  ${child ? html`<a class="link" href="${PAGE}task/${child}">${t("openIt")}</a>` : nothing}
   ${child && isRunning ? html`<button class="b small quiet" @click=${() => rows.stop?.(child)}>${t("stopThis")}</button>` : nothing}
   ${command && command.length < LONGEST_COMMAND ? html`<isthmus-copy .text=${() => command} .label=${t("copyCommand")}></isthmus-copy>` : nothing}
   ${diff && isOpen && !item.fetched ? html`<isthmus-copy .text=${() => diffText(diff, rows.workspace)} .label=${t("copyDiff")}></isthmus-copy>` : nothing}
