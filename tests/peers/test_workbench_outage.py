@@ -43,7 +43,7 @@ def test_the_page_says_that_the_database_is_away_and_goes_on(
     database.stop("immediate")
     expect(status).to_have_text("Reconnecting")
     page.get_by_role("searchbox").fill("harbour")
-    expect(page.locator(".problem")).to_contain_text("cannot be reached at the moment")
+    expect(page.locator(".problem")).to_contain_text("The server cannot do this at the moment")
     database.start()
     expect(status).to_have_text("Connected")
     expect(page.locator(".problem")).to_have_count(0)
