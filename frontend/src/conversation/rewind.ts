@@ -33,7 +33,7 @@ export function ended(taskId: string, deadline = DEADLINE_MS): Promise<TaskEvent
       if (error) reject(error);
       else resolve(events);
     };
-    const timer = setTimeout(() => finish(new ApiError(408, t("tookTooLong"))), deadline);
+    const timer = setTimeout(() => finish(new ApiError(400, t("tookTooLong"))), deadline);
     const follower: TaskFollower = new TaskFollower(
       taskId,
       (found) => {

@@ -61,7 +61,7 @@ describe("the end of a task", () => {
     vi.useFakeTimers();
     try {
       serve(() => new Response(new ReadableStream()));
-      const end = expect(ended("task", 1000)).rejects.toMatchObject({ status: 408 });
+      const end = expect(ended("task", 1000)).rejects.toMatchObject({ status: 400 });
       await vi.advanceTimersByTimeAsync(1000);
       await end;
     } finally {
