@@ -179,7 +179,7 @@ is non-nil if not the user's keys are the reason."
     (cond
      ((null shown))
      ;; During a decision its answer draws the lists, with a line for what is gone.
-     ((and (isthmus--may-show) (not (eq isthmus-changes--deciding (or isthmus--process 'none))))
+     ((and (isthmus--may-show) (not (isthmus-changes--is-deciding)))
       (dolist (buffer shown)
         (isthmus-changes--refresh buffer nil t)))
      (t (isthmus-changes--refresh-later)))))
@@ -637,10 +637,14 @@ Signals `user-error' when there is none, or when agents changed it just now."
                           (state . ,(plist-get isthmus-changes--answer :state))))
       (_ (user-error "Isthmus: go to a hunk, a file or a turn")))))
 
+(defun isthmus-changes--is-deciding ()
+  "Return non-nil while the companion carries out a decision."
+  (and isthmus-changes--deciding (eq isthmus-changes--deciding isthmus--process)))
+
 (defun isthmus-changes--begin ()
   "Note that a decision begins; signal `user-error' during another one."
   (isthmus-changes--require-companion)
-  (when (eq isthmus-changes--deciding isthmus--process)
+  (when (isthmus-changes--is-deciding)
     (user-error "Isthmus: the decision before is being carried out"))
   (setq isthmus-changes--deciding isthmus--process)
   (deactivate-mark))
