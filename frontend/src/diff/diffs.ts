@@ -1,6 +1,6 @@
 // What a change is called and how large it is.
 
-import { comparable, lineHunks, splitLines } from "./line-diff.ts";
+import { comparable, textHunks } from "./line-diff.ts";
 import type { FileDiff, ToolCall } from "../server/protocol.ts";
 
 export interface LineCounts {
@@ -17,10 +17,7 @@ export function diffOf(call: ToolCall): FileDiff | undefined {
 /** Return how many lines a change adds and removes, as its diff shows them. */
 export function countLines(before: string, after: string): LineCounts {
   const counts = { added: 0, removed: 0 };
-  for (const { oldFrom, oldTo, newFrom, newTo } of lineHunks(
-    splitLines(comparable(before, after)),
-    splitLines(after),
-  )) {
+  for (const { oldFrom, oldTo, newFrom, newTo } of textHunks(comparable(before, after), after)) {
     counts.added += newTo - newFrom;
     counts.removed += oldTo - oldFrom;
   }

@@ -31,17 +31,77 @@ export function comparable(before: string, after: string): string {
   return before.startsWith("\ufeff") && !after.startsWith("\ufeff") ? before.slice(1) : before;
 }
 
+/** What is left of two texts without the whole lines that both begin and end with. */
+export interface Rest {
+  before: string;
+  after: string;
+  /** Number of lines that both begin with. */
+  lines: number;
+}
+
+/** Return what is left of two texts without the lines that both begin and end with. It is quick for texts of any size. */
+export function restOf(before: string, after: string): Rest {
+  const least = Math.min(before.length, after.length);
+  const begin = alikeUntil(least, (at, size) => before.slice(at, at + size) === after.slice(at, at + size));
+  const isSame = begin === before.length && begin === after.length;
+  const from = isSame ? begin : afterLastLineFeed(before.slice(0, begin));
+  let to = alikeUntil(least - from, (at, size) => {
+    const part = (text: string): string => text.slice(text.length - at - size, text.length - at);
+    return part(before) === part(after);
+  });
+  const beginsLine = (text: string): boolean => text.length - to === from || text[text.length - to - 1] === "\n";
+  if (!beginsLine(before) || !beginsLine(after)) {
+    const end = before.slice(before.length - to).indexOf("\n");
+    to = end < 0 ? 0 : to - end - 1;
+  }
+  return {
+    before: before.slice(from, before.length - to),
+    after: after.slice(from, after.length - to),
+    lines: countLineFeeds(before.slice(0, from)),
+  };
+}
+
+function afterLastLineFeed(text: string): number {
+  return text.lastIndexOf("\n") + 1;
+}
+
+/** Return the length of what is alike, at most `most`. `isAlike` compares `size` characters after the first `at`. */
+function alikeUntil(most: number, isAlike: (at: number, size: number) => boolean): number {
+  let at = 0;
+  for (let size = 1 << 16; size >= 1; size >>= 2) while (at + size <= most && isAlike(at, size)) at += size;
+  return at;
+}
+
+function countLineFeeds(text: string): number {
+  let count = 0;
+  for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) count += 1;
+  return count;
+}
+
+/** Return the hunks between texts, in order. */
+export function textHunks(before: string, after: string): LineHunk[] {
+  return restHunks(restOf(before, after));
+}
+
+/** Return the hunks between texts of which this is left. */
+export function restHunks({ before, after, lines }: Rest): LineHunk[] {
+  return lineHunks(splitLines(before), splitLines(after)).map(({ oldFrom, oldTo, newFrom, newTo }) => ({
+    oldFrom: oldFrom + lines,
+    oldTo: oldTo + lines,
+    newFrom: newFrom + lines,
+    newTo: newTo + lines,
+  }));
+}
+
 /** Return the hunks between texts as an editor counts their lines: after a final line feed comes an empty one. */
 export function editorHunks(before: string, after: string): LineHunk[] {
-  const old = splitLines(before);
-  const now = splitLines(after);
-  const hunks = lineHunks(old, now);
+  const hunks = textHunks(before, after);
   const last = hunks.at(-1);
   const hasEmptyEnd = (text: string): boolean => text === "" || text.endsWith("\n");
   // An empty line that only one of them has at its end belongs to the last hunk, which reaches both ends then.
   if (last && hasEmptyEnd(before) !== hasEmptyEnd(after)) {
-    last.oldTo = old.length + Number(hasEmptyEnd(before));
-    last.newTo = now.length + Number(hasEmptyEnd(after));
+    last.oldTo = countLineFeeds(before) + 1;
+    last.newTo = countLineFeeds(after) + 1;
   }
   return hunks;
 }

@@ -1,7 +1,7 @@
 // What is odd in a change, so that it is said above it: another host than before, a new script, a character that hides. Pure.
 
 import { MARKED } from "../text/safe.ts";
-import { type LineHunk, splitLines } from "./line-diff.ts";
+import { type LineHunk, restOf, splitLines } from "./line-diff.ts";
 
 export type Odd =
   /** A line names a host that the text did not name before; `before` are some that it named. */
@@ -19,31 +19,43 @@ const HOST = /\b[a-z][a-z0-9+.-]{1,20}:\/\/(?:[^\s/\\?#"'`<>]*@)?([^\s/\\:?#@"'`
 
 /** Return what is odd in a change with these hunks; `before` is undefined for a new file. */
 export function oddIn(before: string | undefined, after: string, hunks: readonly LineHunk[]): Odd[] {
-  const old = splitLines(before ?? "");
-  const now = splitLines(after);
-  return [...hostsIn(old, now, hunks), ...scriptIn(old[0] ?? "", now[0] ?? "", hunks), ...hiddenIn(old, now, hunks)];
+  const rest = restOf(before ?? "", after);
+  const [old, now] = [splitLines(rest.before), splitLines(rest.after)];
+  const within = hunks.map(({ oldFrom, oldTo, newFrom, newTo }) => ({
+    oldFrom: oldFrom - rest.lines,
+    oldTo: oldTo - rest.lines,
+    newFrom: newFrom - rest.lines,
+    newTo: newTo - rest.lines,
+  }));
+  const shifted = (odd: Odd): Odd => ({ ...odd, line: odd.line + rest.lines });
+  return [
+    ...hostsIn(before ?? "", now, within).map(shifted),
+    ...scriptIn(before ?? "", after, hunks),
+    ...hiddenIn(old, now, within).map(shifted),
+  ];
 }
 
-function hostsIn(old: readonly string[], now: readonly string[], hunks: readonly LineHunk[]): Odd[] {
-  const known = new Set(old.flatMap(hostsOf));
-  if (!known.size) return [];
+function hostsIn(old: string, now: readonly string[], hunks: readonly LineHunk[]): Odd[] {
+  const named = hunks.flatMap(({ newFrom, newTo }, hunk) =>
+    now
+      .slice(newFrom, newTo)
+      .flatMap((text, at) => hostsOf(text).map((host) => ({ line: newFrom + at + 1, hunk, host }))),
+  );
+  if (!named.length) return [];
+  const known = new Set(hostsOf(old));
   const before = [...known].slice(0, 2);
   const found: Odd[] = [];
-  for (const [hunk, { newFrom, newTo }] of hunks.entries()) {
-    for (let at = newFrom; at < newTo; at += 1) {
-      for (const host of hostsOf(now[at] as string)) {
-        if (known.has(host)) continue;
-        known.add(host);
-        found.push({ is: "host", line: at + 1, hunk, host, before });
-        if (found.length === HOSTS) return found;
-      }
-    }
+  for (const place of known.size ? named : []) {
+    if (known.has(place.host)) continue;
+    known.add(place.host);
+    found.push({ is: "host", ...place, before });
+    if (found.length === HOSTS) break;
   }
   return found;
 }
 
-function hostsOf(line: string): string[] {
-  return [...line.matchAll(HOST)].map(([, host = ""]) => host.toLowerCase().replace(/\.$/, ""));
+function hostsOf(text: string): string[] {
+  return [...text.matchAll(HOST)].map(([, host = ""]) => host.toLowerCase().replace(/\.$/, ""));
 }
 
 function scriptIn(old: string, now: string, hunks: readonly LineHunk[]): Odd[] {

@@ -1,6 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type LineHunk, comparable, editorHunks, lineHunks, splitLines } from "../../src/diff/line-diff.ts";
+import {
+  type LineHunk,
+  comparable,
+  editorHunks,
+  lineHunks,
+  restOf,
+  splitLines,
+  textHunks,
+} from "../../src/diff/line-diff.ts";
 import { anyEdit, anyText } from "../support/texts.ts";
 
 /** Return the new lines, made from the old ones by the hunks. */
@@ -71,6 +79,26 @@ describe("the hunks between texts", () => {
     expect(withHunks(old, now, lineHunks(old, now))).toEqual(now);
     const moved = [...old.slice(3000), ...old.slice(0, 3000)];
     expect(withHunks(old, moved, lineHunks(old, moved))).toEqual(moved);
+  });
+});
+
+describe("the hunks between texts without the lines alike at their ends", () => {
+  it("are those between all of their lines", () => {
+    const few = fc.string({ unit: fc.constantFrom("a", "\n"), maxLength: 12 });
+    fc.assert(
+      fc.property(fc.oneof(anyEdit, fc.tuple(few, few)), ([before, after]) => {
+        expect(textHunks(before, after)).toEqual(hunksOf(before, after));
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  it("need little of long texts that differ in one line", () => {
+    const lines = Array.from({ length: 100_000 }, (_, at) => `line ${at} of a long text\n`);
+    const before = lines.join("");
+    lines[50_000] = "another\n";
+    const rest = restOf(before, lines.join(""));
+    expect(rest).toEqual({ before: "line 50000 of a long text\n", after: "another\n", lines: 50_000 });
   });
 });
 

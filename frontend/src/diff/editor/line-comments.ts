@@ -71,6 +71,7 @@ function cut(line: string): string {
 
 /** Return comments at the lines where what they quote is now: the same line, otherwise the nearest with the same text. */
 export function anchored(comments: readonly LineComment[], before: string, after: string): LineComment[] {
+  if (!comments.length) return [];
   const texts = { old: splitLines(before).map(plain), new: splitLines(after).map(plain) };
   return comments.map((comment) => {
     const lines = texts[comment.side];

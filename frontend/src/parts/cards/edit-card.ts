@@ -1,7 +1,7 @@
 import { html, nothing } from "lit";
 import { query, state } from "lit/decorators.js";
 import { keyed } from "lit/directives/keyed.js";
-import { LIMITS, mustBeSeen } from "../../diff/change-size.ts";
+import { mustBeSeen } from "../../diff/change-size.ts";
 import { compare } from "../../diff/compare.ts";
 import { newId, sessionOfTask } from "../../client.ts";
 import { keepComments } from "../../diff/comment-drafts.ts";
@@ -15,7 +15,6 @@ import {
   saidComments,
 } from "../../diff/editor/line-comments.ts";
 import type { Touched } from "../../diff/editor/diff-touch.ts";
-import { lineHunks, splitLines } from "../../diff/line-diff.ts";
 import { type Odd, oddIn } from "../../diff/odd.ts";
 import { type Icon, icon } from "../../frame/icons.ts";
 import { type NotebookChanges, notebookChanges } from "../../text/notebook-cells.ts";
@@ -303,15 +302,12 @@ export abstract class EditCard extends AnswerCard {
     }`;
   }
 
-  /** Find what is odd in a change; a large one is compared beside the page. */
+  /** Find what is odd in a change. */
   #compare(before: string | undefined, after: string): void {
     const known = this.#compared;
     if (known?.before === before && known?.after === after) return;
     const texts = (this.#compared = { before, after });
-    const old = before ?? "";
-    const isSmall = old.length + after.length <= LIMITS.characters;
-    const hunks = isSmall ? Promise.resolve(lineHunks(splitLines(old), splitLines(after))) : compare(old, after);
-    void hunks.then((found) => {
+    void compare(before ?? "", after).then((found) => {
       if (this.#compared === texts) this.odd = oddIn(before, after, found);
     });
   }
