@@ -21,11 +21,13 @@ export function followedPlace({ total, height, waiting }: Scrolled): number {
   return waiting === undefined ? end : Math.min(end, Math.max(0, waiting - BEFORE * height));
 }
 
-/** Return whether a reader at a place in px follows the end. */
+/**
+ * Return whether a reader at a place in px follows the end. While an item waits, only who is at the place itself does:
+ * a button of it that moved between the press of a pointer and its release would not be clicked.
+ */
 export function isFollowing(top: number, list: Scrolled): boolean {
-  const end = Math.max(0, list.total - list.height);
   const place = followedPlace(list);
-  return place >= end - 1 ? end - top < NEAR_END : Math.abs(place - top) <= 2;
+  return list.waiting === undefined ? place - top < NEAR_END : Math.abs(place - top) <= 2;
 }
 
 /** Return whether a reader at a place in px is at the item that waits or behind it. */

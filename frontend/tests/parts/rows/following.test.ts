@@ -21,7 +21,13 @@ describe("the place that a reader of a list follows", () => {
   it("is the end all the same if the item that waits is in view there", () => {
     const waits = { ...list, waiting: 4800 };
     expect(followedPlace(waits)).toBe(4300);
-    expect(isFollowing(4250, waits)).toBe(true);
+    expect([4300, 4298].map((top) => isFollowing(top, waits))).toEqual([true, true]);
+  });
+
+  it("is left by a reader who scrolled a little while an item waits, so that its buttons stay where they are", () => {
+    const waits = { ...list, waiting: 4800 };
+    expect(isFollowing(4250, waits)).toBe(false);
+    expect(isAtWaiting(4250, waits)).toBe(true);
   });
 
   it("shows the item that waits, wherever it is", () => {
