@@ -9,6 +9,8 @@ const SWITCH = "isthmus.letters";
 /** Presses that are repetitions of a held key, or that came too soon after another letter. */
 const UNMEANT = new WeakSet<KeyboardEvent>();
 let lastLetterAt = -Infinity;
+/** Where the key that is held, if one is, was pressed. */
+let pressedIn: EventTarget | undefined;
 
 /** Note each press before anything of the page sees it. */
 export function watchKeys(): void {
@@ -25,15 +27,24 @@ function note(event: KeyboardEvent): void {
   const target = event.composedPath()[0];
   const isOnButton = target instanceof Element && target.closest("button, a, summary") !== null;
   if (event.repeat && isOnButton && (event.key === "Enter" || event.key === " ")) event.preventDefault();
+  // A held key that has opened a field would go on in it as text.
+  if (!event.repeat) pressedIn = target;
+  else if (target !== pressedIn && isLetter && isField(target)) event.preventDefault();
 }
 
 /** Return whether a key is pressed for the page, and not in a field or behind a dialog. */
 export function isForPage(event: KeyboardEvent): boolean {
-  const target = event.composedPath()[0] as HTMLElement | undefined;
+  const target = event.composedPath()[0];
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isComposing(event)) return false;
   if (document.querySelector("dialog[open]") || (event.key.length === 1 && !hasLetters())) return false;
-  if (target instanceof HTMLInputElement && /^(radio|checkbox)$/.test(target.type)) return true;
-  return !(target?.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target?.tagName ?? ""));
+  return !isField(target);
+}
+
+/** Return whether a letter that is pressed in an element belongs to it. */
+function isField(target: EventTarget | undefined): boolean {
+  if (!(target instanceof HTMLElement)) return false;
+  if (target instanceof HTMLInputElement && /^(radio|checkbox)$/.test(target.type)) return false;
+  return target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
 }
 
 /** Return whether a key is Enter, and not the one that ends the composing of a text, such as of Chinese by its sounds. */
