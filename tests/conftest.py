@@ -36,7 +36,7 @@ def pytest_report_header() -> list[str]:
 
 # The duration of an example means nothing on a loaded machine; pytest-timeout ends tests that hang.
 # Fewer examples than usual: each run has others, and make fuzz has many.
-hypothesis.settings.register_profile("isthmus", deadline=None, max_examples=40)
+hypothesis.settings.register_profile("isthmus", deadline=None, max_examples=25)
 # For make quick, which selects it by pytest's option --hypothesis-profile.
 hypothesis.settings.register_profile("quick", deadline=None, max_examples=20)
 hypothesis.settings.load_profile("isthmus")

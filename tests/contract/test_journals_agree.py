@@ -42,7 +42,7 @@ async def open_sides(
         await journal.aclose()
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.lists(steps, min_size=1, max_size=4), min_size=4, max_size=14))
 @pytest.mark.anyio
 async def test_the_same_steps_have_the_same_results(

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from support.extended import first_of
 from support.waiting import eventually
 from support.workbench import Workbench, answer_by, until_answers_count, workbench
 
@@ -69,7 +70,9 @@ def box(page: Page, selector: str) -> dict[str, float]:
     return {**found, "end": found["y"] + found["height"]}  # pyright: ignore[reportReturnType]
 
 
-@pytest.mark.parametrize(("name", "width", "height"), [("wide.txt", 1440, 900), ("narrow.txt", 1100, 800)])
+@pytest.mark.parametrize(
+    ("name", "width", "height"), first_of([("wide.txt", 1440, 900), ("narrow.txt", 1100, 800)], are_rows=True)
+)
 def test_a_question_stands_at_its_call_and_its_answers_stay_in_view(
     browser: Browser, served: Workbench, name: str, width: int, height: int
 ) -> None:

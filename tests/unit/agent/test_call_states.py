@@ -182,7 +182,7 @@ class CallStates(RuleBasedStateMachine):
             assert states[-1].status.is_final
 
 
-CallStates.TestCase.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
+CallStates.TestCase.settings = settings(max_examples=30, stateful_step_count=25, deadline=None)
 
 
 @pytest.mark.slow

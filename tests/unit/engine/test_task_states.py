@@ -170,7 +170,7 @@ def ids(snapshot: TaskSnapshot) -> set[str]:
 
 
 @pytest.mark.slow
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(STEPS)
 def test_whatever_is_done_to_a_task_its_states_calls_and_answers_keep_to_the_rules(steps: Sequence[str]) -> None:
     async def live() -> None:

@@ -89,7 +89,7 @@ def test_mutants_are_chosen_by_the_words_of_their_name_and_file() -> None:
     assert chosen([one, two], ["lease"]) == []
 
 
-@pytest.mark.slow
+@pytest.mark.extended
 def test_a_change_is_noticed_by_a_failing_test_and_not_by_a_broken_import(checkout: Path) -> None:
     listed(
         checkout,

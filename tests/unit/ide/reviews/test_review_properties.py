@@ -207,4 +207,4 @@ async def _finished(task: "asyncio.Task[None]") -> None:
 
 
 TestReviews = pytest.mark.slow(Reviews.TestCase)
-TestReviews.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
+TestReviews.settings = settings(max_examples=30, stateful_step_count=25, deadline=None)

@@ -179,7 +179,7 @@ PATTERNS = st.lists(
 
 
 @pytest.mark.slow
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(
     files=st.dictionaries(st.sampled_from(["a", "b/c", "b/d", "é", "b-c"]), texts(), min_size=1),
     pattern=PATTERNS,
