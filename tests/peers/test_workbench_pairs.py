@@ -32,7 +32,7 @@ SCRIPT = json.dumps(
     }
 )  # a YAML document, too
 NUMBERS = itertools.count(1)
-NAMES = {"y": "Allow once", "N": "Reject", "3": "Allow write_file in this session"}
+NAMES = {"y": "Allow once", "N": "Reject", "3": "Allow write_file, this session"}
 
 
 @pytest.fixture(scope="module")

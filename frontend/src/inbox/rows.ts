@@ -4,9 +4,9 @@ import { html, nothing } from "lit";
 import { aboutLines, fromLine, nameLine } from "../parts/cards/asker.ts";
 import { outcomeText } from "../parts/cards/outcome.ts";
 import { shownPath } from "../questions/question.ts";
-import { wordsOf } from "../questions/option-words.ts";
+import { fullWordsOf } from "../questions/option-words.ts";
 import { ask } from "../questions/words.ts";
-import { type Outcome, folderOf } from "../server/reviews.ts";
+import { type Outcome, folderNameOf, folderOf } from "../server/reviews.ts";
 import { visible, visibleLine } from "../text/safe.ts";
 import type { SessionList } from "../server/sessions.ts";
 import type { Question } from "../server/store.ts";
@@ -37,10 +37,15 @@ export function itemRow(item: Item, row: Row) {
     data-swipe=${row.swipe || nothing}
   >
     <button class="cover" ?disabled=${isAnswered && !review} @click=${row.open}>
-      ${lines.from} <span class="what cut" dir="auto">${lines.what}</span>
-      <span class="peek cut" dir="auto">${lines.peek}</span>
+      ${lines.from} <span class="what">${oneLine(lines.what)}</span>
+      <span class="peek">${oneLine(lines.peek)}</span>
     </button>
   </li>`;
+}
+
+/** Return a line that is cut with an ellipsis: a bare text in a flex box would be cut within a letter. */
+function oneLine(line: unknown) {
+  return typeof line === "string" ? html`<span class="cut" dir="auto">${line}</span>` : line;
 }
 
 function questionLines({ isAnswered, endedAt, answers, isOwn }: Item, question: Question, row: Row) {
@@ -55,7 +60,7 @@ function answeredText({ calls }: Question, answers: Item["answers"], isOwn: bool
   const [callId, answered] = [...answers].at(-1) ?? [];
   const options = calls.find((call) => call.tool_call_id === callId)?.confirmation_request?.options ?? [];
   const option = options.find((one) => one.id === answered?.optionId);
-  const words = option ? wordsOf(option).words : "";
+  const words = option ? fullWordsOf(option) : "";
   if (isOwn) return words ? ask("youChose", words) : ask("youAnswered");
   const by = visibleLine(answered?.by ?? "", 60) || t("someone");
   return words ? t("answeredWith", by, words) : t("answered", by);
@@ -64,14 +69,13 @@ function answeredText({ calls }: Question, answers: Item["answers"], isOwn: bool
 function reviewLines({ review, isAnswered }: Item, { outcome, now }: Row) {
   if (!review) return undefined;
   const folder = folderOf(review) || review.folders[0] || "";
-  const place = visibleLine(folder.replace(/\/+$/, "").split("/").at(-1) ?? "", 60);
   const time = isAnswered && outcome ? clock(outcome.at / 1000) : age(review.at, now);
   const what =
     review.kind === "review"
       ? `${t(review.isNew ? "create" : "change")} ${shownPath(review.about, folderOf(review))}`
       : visibleLine(review.about, 160);
   return {
-    from: nameLine("", visibleLine(review.agent, 80), place, time),
+    from: nameLine("", visibleLine(review.agent, 80), folderNameOf(review), time),
     what,
     peek: isAnswered ? outcomeText(outcome) : visible(folder),
   };

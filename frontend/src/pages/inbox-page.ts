@@ -18,11 +18,11 @@ import { type SessionList, sessionPath } from "../server/sessions.ts";
 import type { Question, TaskStore } from "../server/store.ts";
 import { age, clock, t } from "../words.ts";
 import "../styles/question.css";
-import { type Outcome, type ReviewStore, type Waiting, folderOf } from "../server/reviews.ts";
+import { type Outcome, type ReviewStore, type Waiting, folderNameOf, folderOf } from "../server/reviews.ts";
 import type { AnswerCard } from "../parts/cards/answer-card.ts";
 import { PageElement, readdress } from "../parts/base.ts";
 import { askedCard } from "../parts/cards/asked-card.ts";
-import { askerHead, sheetLines } from "../parts/cards/asker.ts";
+import { askerHead, companionHead, sheetLines } from "../parts/cards/asker.ts";
 import { sheetHead } from "../parts/phone-head.ts";
 import type { MenuRow } from "../parts/phone-menu.ts";
 import { inOrder, isLater, setLater } from "../phone/later.ts";
@@ -399,9 +399,7 @@ export class InboxPage extends PageElement {
       );
     }
     return html`<div class="head">
-      ${this.#back()}
-      <span class="cut" dir="auto">${agent}</span>
-      ${hasEnded ? nothing : html`<span class="pill acc">${t("waits")} · ${waits}</span>`}
+      ${this.#back()} ${companionHead(agent, folderNameOf(item), waits, !hasEnded)}
       ${hasEnded ? nothing : html`<span class="right">${this.#allButton(shown)}</span>`}
       <span class="${hasEnded ? "right" : ""} xs t3 num"
         >${hasEnded ? this.#nextButton(open) : this.#placeOf(item.key)}</span

@@ -2,6 +2,7 @@
 
 import type { ConfirmationOption } from "../server/protocol.ts";
 import { exactLine } from "../text/safe.ts";
+import { COMMA } from "../words.ts";
 import { type QuestionWord, ask } from "./words.ts";
 
 export interface OptionWords {
@@ -48,6 +49,8 @@ const COVERING: Readonly<Record<string, QuestionWord>> = {
 };
 
 const LIMITS: Readonly<Record<string, QuestionWord>> = {
+  proceed_always_tool: "inSession",
+  proceed_always_sampling: "inSession",
   proceed_always_server: "inSession",
   proceed_always_and_save: "untilChanged",
   proceed_always_prefix: "inFolder",
@@ -65,4 +68,10 @@ export function wordsOf(option: ConfirmationOption): OptionWords {
   const limit = (word ?? covering) && Object.hasOwn(LIMITS, id) ? LIMITS[id] : undefined;
   const words = word ? ask(word) : covering && covers ? ask(covering, exactLine(covers, 60)) : exactLine(name);
   return { words, limit: limit ? ask(limit) : "" };
+}
+
+/** Return the words of an answer with how far it reaches, for a sentence. */
+export function fullWordsOf(option: ConfirmationOption): string {
+  const { words, limit } = wordsOf(option);
+  return limit ? words + COMMA + limit : words;
 }

@@ -19,7 +19,7 @@ export const TABLE = {
   iGoThere: ["I will open it", "我自己打开"],
   iAmDone: ["I am done", "我已完成"],
   giveUp: ["Give up", "放弃"],
-  allowTool: ["Allow {0} in this session", "在此会话中允许 {0}"],
+  allowTool: ["Allow {0}", "允许 {0}"],
   allowServer: ["Allow all tools of {0}", "允许 {0} 的所有工具"],
   allowKept: ["Allow {0} from now on", "从现在起允许 {0}"],
   allowPrefix: ["Allow {0} \u2026", "允许 {0} \u2026"],

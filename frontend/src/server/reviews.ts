@@ -2,6 +2,7 @@
 
 import { type Pauses, ServerStore } from "./server-store.ts";
 import { ApiError, api } from "./session.ts";
+import { visibleLine } from "../text/safe.ts";
 import type { WrittenEntry } from "../written/written.ts";
 
 /** Times in ms. With the stream of changes reviews are asked for at its lines; this often all the same, in case one was lost. */
@@ -206,4 +207,10 @@ export function answerQuestion(key: string, answer: "yes" | "session" | "no", re
 
 export function folderOf(item: Waiting): string {
   return item.folders.find((folder) => item.about.startsWith(folder.replace(/\/$/, "") + "/")) ?? "";
+}
+
+/** Return the name of the folder that a review or question is about. */
+export function folderNameOf(item: Waiting): string {
+  const folder = folderOf(item) || item.folders[0] || "";
+  return visibleLine(folder.replace(/\/+$/, "").split("/").at(-1) ?? "", 60);
 }

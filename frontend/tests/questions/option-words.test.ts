@@ -6,13 +6,13 @@ import policy from "../../../src/isthmus/agent/approval/policy.py?raw";
 import privateReads from "../../../src/isthmus/agent/approval/private_reads.py?raw";
 import servers from "../../../src/isthmus/mcp_host/elicitation/server_questions.py?raw";
 import trials from "../../../src/isthmus/agent/calls/trying.py?raw";
-import { NAMED, wordsOf } from "../../src/questions/option-words.ts";
+import { NAMED, fullWordsOf, wordsOf } from "../../src/questions/option-words.ts";
 
 const SOURCES = [policy, privateReads, outside, trials, loops, servers, asking];
 
 it.each([
   [{ id: "proceed_once", name: "Allow once" }, "Allow once", ""],
-  [{ id: "proceed_always_tool", name: "x", covers: "write_file" }, "Allow write_file in this session", ""],
+  [{ id: "proceed_always_tool", name: "x", covers: "write_file" }, "Allow write_file", "this session"],
   [
     { id: "proceed_always_prefix", name: "x", covers: "git status, ls" },
     "Allow git status, ls …",
@@ -22,6 +22,12 @@ it.each([
   [{ id: "proceed_always_and_save", name: "x", covers: "a" }, "Allow a from now on", "until its server changes it"],
 ])("words an answer of our agent: %j", (option, words, limit) => {
   expect(wordsOf(option)).toEqual({ words, limit });
+});
+
+it("says in a sentence how far an answer reaches", () => {
+  const covers = "write_file";
+  expect(fullWordsOf({ id: "proceed_always_tool", name: "x", covers })).toBe("Allow write_file, this session");
+  expect(fullWordsOf({ id: "proceed_once", name: "Allow once" })).toBe("Allow once");
 });
 
 it.each([

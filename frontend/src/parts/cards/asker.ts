@@ -74,7 +74,22 @@ export function askerHead(question: Question, sessions: SessionList, agent: stri
     <span class="asker sm md cut" dir="auto">${nameOf(question, agent)}</span>
     <span class="sm t3 wide-only">${t(server ? "anMcpServerIn" : "inSession")}</span>
     <a class="sm cut target" href=${sessionPath(contextId, id)} dir="auto">${session || t("sessions")}</a>
-    ${isOpen ? html`<span class="pill acc">${stateMark("input-required")}${waits === t("now") ? t("waitsSince") : t("waitsFor", waits)}</span>` : nothing}`;
+    ${isOpen ? waitsPill(waits) : nothing}`;
+}
+
+/** Return which agent of a companion asks, for the head above its question. */
+export function companionHead(agent: string, place: string, waits: string, isOpen: boolean) {
+  return html`${badge("", agent)}
+    <span class="asker sm md cut" dir="auto">${agent}</span>
+    ${place ? html`<span class="sm t3 wide-only">${t("inSession")}</span><span class="sm cut" dir="auto">${place}</span>` : nothing}
+    ${isOpen ? waitsPill(waits) : nothing}`;
+}
+
+/** Return how long a question waits; `waits` is its age in words. */
+function waitsPill(waits: string) {
+  return html`<span class="pill acc"
+    >${stateMark("input-required")}${waits === t("now") ? t("waitsSince") : t("waitsFor", waits)}</span
+  >`;
 }
 
 /** Return what is asked, who asks and where, for the head of a question on a phone. */

@@ -15,7 +15,7 @@ import { hasLetters, isEnter, isMeant, sendKey } from "../../frame/keys.ts";
 import { isLongText } from "../../diff/change-size.ts";
 import type { TaskRow, ToolCall } from "../../server/protocol.ts";
 import { factsOf } from "../../questions/question.ts";
-import { wordsOf } from "../../questions/option-words.ts";
+import { fullWordsOf } from "../../questions/option-words.ts";
 import { ask } from "../../questions/words.ts";
 import { exact, exactLine, visibleLine } from "../../text/safe.ts";
 import { problemOf } from "../../problems/problem.ts";
@@ -164,7 +164,7 @@ export class FormCard extends AnswerCard {
     const who = visibleLine(found?.by ?? "", 80) || t("someone");
     const options = this.calls.find((call) => call.tool_call_id === field.callId)?.confirmation_request?.options ?? [];
     const option = options.find((one) => one.id === found?.optionId);
-    return option ? t("answeredWith", who, wordsOf(option).words) : t("answered", who);
+    return option ? t("answeredWith", who, fullWordsOf(option)) : t("answered", who);
   }
 
   /** The question whose options the digits choose: the one with the focus, otherwise the first one with options. */

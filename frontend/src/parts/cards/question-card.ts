@@ -7,7 +7,7 @@ import type { ConfirmationOption, TaskRow, ToolCall } from "../../server/protoco
 import { isLongText } from "../../diff/change-size.ts";
 import { phoneWord } from "../../phone/words.ts";
 import { type Facts, factsOf, isForm, jsonProblem } from "../../questions/question.ts";
-import { wordsOf } from "../../questions/option-words.ts";
+import { fullWordsOf, wordsOf } from "../../questions/option-words.ts";
 import { riskPills } from "../../questions/risks.ts";
 import { ask } from "../../questions/words.ts";
 import { exact, exactLine, visibleLine } from "../../text/safe.ts";
@@ -155,7 +155,7 @@ export class QuestionCard extends EditCard {
     const who = visibleLine(by, 80) || t("someone");
     const option = options.find((one) => one.id === optionId);
     return html`<div class="ended" role="status">
-      <p>${option ? t("answeredWith", who, wordsOf(option).words) : t("answered", who)}</p>
+      <p>${option ? t("answeredWith", who, fullWordsOf(option)) : t("answered", who)}</p>
       ${this.unsent || this.isEdited ? html`<p>${t("notSent")}</p>` : nothing}
       ${this.unsent ? html`<pre class="command" tabindex="0" dir="auto">${this.unsent}</pre>` : nothing}
     </div>`;

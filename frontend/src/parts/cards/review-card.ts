@@ -124,8 +124,8 @@ export class ReviewCard extends EditCard {
         <h2 tabindex="-1">${verb} <code dir="auto">${path}</code></h2>
         <isthmus-facts
           .facts=${[
-            { name: t("covers"), fact: t("reviewCovers", agent) },
             { name: t("touches"), fact: html`<code dir="auto">${exact(item.about)}</code>` },
+            { name: t("covers"), fact: t("reviewCovers", agent) },
           ]}
           .subject=${this.subject}
         ></isthmus-facts>
