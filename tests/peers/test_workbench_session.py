@@ -24,6 +24,18 @@ def _edit(file: str, old: str, new: str) -> dict[str, Any]:
 HEADINGS = "# old\n-- a/evil.py\n", "# new\n++ b/evil.py\n"
 """Lines that look like headings of a diff when they are marked as removed and added."""
 RESTORE = re.compile("/restore ")
+GROW = """async list => {
+    const [foot, last] = [document.querySelector(".foot"), list.querySelector(".it:last-child")];
+    foot.style.display = "none";
+    const top = list.scrollTop;
+    last.style.minHeight = "900px";
+    list.requestUpdate();
+    await list.updateComplete;
+    const found = [top, list.isAtEnd];
+    foot.style.display = last.style.minHeight = "";
+    return found;
+}"""
+"""Function that lets the window of a list grow, so that the browser moves its end, and then its last item."""
 _SET_CLOCK = "const now = performance.now.bind(performance); performance.now = () => window.at ?? now();"
 LINES = "".join(f"line {number}\n" for number in range(40))
 
@@ -91,6 +103,10 @@ def test_a_session_is_rewound_and_branched_from_its_messages(browser: Browser, s
         question = page.locator("isthmus-question")
         expect(question).to_contain_text("code.py: put back")
         assert "fin" in code.read_text("utf-8")
+        top = page.locator("isthmus-items").evaluate("list => list.scrollTop")
+        clamped, is_followed = page.locator("isthmus-items").evaluate(GROW)
+        assert clamped < top
+        assert is_followed  # no reader has scrolled
         # A reader who has scrolled a little meets the button where it is pressed: it does not move below the pointer.
         until_answers_count(page)
         page.locator("isthmus-items").evaluate("list => list.scrollBy(0, -54)")

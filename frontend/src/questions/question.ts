@@ -52,6 +52,7 @@ export function jsonProblem(text: string): string {
 function isRemoval(call: ToolCall, { old_content, new_content, file_path }: FileDiff): boolean {
   if (!old_content || new_content !== "") return false;
   if (/(^|[^a-z])(delete|remove|unlink)(?![a-z])/i.test(call.tool_name)) return true;
+  if (call.input_parameters?.removes_moved === true) return true; // the second call of a move
   const patch = [call.input_parameters?.input, call.input_parameters?.patch].find((text) => typeof text === "string");
   const removed = typeof patch === "string" ? [...patch.matchAll(/^\*\*\* Delete File: (.+)$/gm)] : [];
   return removed.some(([, path]) => path !== undefined && `/${file_path}`.endsWith(`/${path.trim()}`));

@@ -54,6 +54,8 @@ describe("the facts of a question", () => {
       "Delete",
     );
     expect(facts("apply_patch", { input: "*** Delete File: other.py" }).verb).toBe("Change");
+    const move = "*** Begin Patch\n*** Update File: old.py\n*** Move to: new.py\n*** End Patch";
+    expect(facts("apply_patch", { input: move, removes_moved: true }).verb).toBe("Delete");
     expect(facts("write_file").verb).toBe("Change");
   });
 

@@ -48,8 +48,9 @@ export class ItemList extends PageElement implements ReadList {
   #observed = new Set<HTMLElement>();
   #sizes = new ResizeObserver((entries) => this.#measure(entries));
   #sum = 0;
-  /** Place of the list when it was last looked at. */
+  /** Place of the list, and the height of its window, when it was last looked at. */
   #known = 0;
+  #knownHeight = 0;
 
   override connectedCallback(): void {
     super.connectedCallback();
@@ -279,12 +280,18 @@ export class ItemList extends PageElement implements ReadList {
     const top = isAtVeryEnd ? this.scrollHeight : this.#top;
     if (Math.abs(this.scrollTop - top) > 0.5) this.scrollTop = top;
     this.#known = this.scrollTop;
+    this.#knownHeight = this.clientHeight;
     this.dispatchEvent(new Event("moved"));
   }
 
   /** Take over a scroll whose event has not come yet, so that it is not undone. */
   #notice(): void {
-    if (this.hasUpdated && Math.abs(this.scrollTop - this.#known) > 1) this.#remember();
+    if (!this.hasUpdated) return;
+    const up = this.#known - this.scrollTop;
+    if (Math.abs(up) <= 1) return;
+    // The browser moves the end up where the window has grown: no reader has scrolled.
+    if (this.isAtEnd && up > 0 && up <= this.clientHeight - this.#knownHeight + 1) return;
+    this.#remember();
   }
 
   #remember(): void {
