@@ -28,8 +28,8 @@ from isthmus.journal.port.task_rows import NewTask
 from isthmus.journal.sql import reads as sql_reads
 from isthmus.journal.sql import rows
 from isthmus.journal.sqlite import inbox as sqlite_inbox
+from isthmus.journal.sqlite.connections import explain
 from isthmus.journal.sqlite.journal import SqliteJournal
-from isthmus.journal.sqlite.schema import explain
 from support.journal_tasks import new_task, row_of, texts
 
 pytestmark = pytest.mark.anyio

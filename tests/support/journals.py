@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from isthmus.journal.port.base import Journal
 from isthmus.journal.postgres.journal import PostgresJournal
+from isthmus.journal.sqlite.connections import BUSY_SECONDS
 from isthmus.journal.sqlite.journal import SqliteJournal
-from isthmus.journal.sqlite.schema import BUSY_SECONDS
 
 if TYPE_CHECKING:
     from support.postgres import Postgres

@@ -15,7 +15,8 @@ from isthmus.files.atomic import exclusive
 from isthmus.journal.port.base import JournalError
 from isthmus.journal.sql.copy_target import COUNTS, Copied, OnProgress, Target
 from isthmus.journal.sql.tables import StoredTable, quoted
-from isthmus.journal.sqlite.schema import INCOMPLETE, VERSION, open_writer
+from isthmus.journal.sqlite.connections import open_writer
+from isthmus.journal.sqlite.schema import INCOMPLETE, VERSION
 from isthmus.journal.sqlite.snapshot import connect_existing, explained, in_thread, sqlite_snapshot
 
 BACKUP_PAGES = 2000

@@ -24,11 +24,11 @@ from isthmus.journal.sql.task_writes import TaskWrite
 from isthmus.journal.sql.writes import SqlWrites
 from isthmus.journal.sql.written import Written
 from isthmus.journal.sqlite.chats import SqliteChats
+from isthmus.journal.sqlite.connections import BUSY_SECONDS, open_writer, same_file
 from isthmus.journal.sqlite.inbox import post_to
 from isthmus.journal.sqlite.queue import SqliteQueue
 from isthmus.journal.sqlite.reads import SqliteReads
 from isthmus.journal.sqlite.removal import SqliteRemoval
-from isthmus.journal.sqlite.schema import BUSY_SECONDS, open_writer, same_file
 from isthmus.journal.sqlite.writer import GroupWriter
 
 

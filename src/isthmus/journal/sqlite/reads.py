@@ -12,7 +12,7 @@ from typing_extensions import override
 from isthmus.journal.port.base import JournalError
 from isthmus.journal.sql.reads import SqlReads
 from isthmus.journal.sql.rows import SQLITE
-from isthmus.journal.sqlite.schema import open_reader
+from isthmus.journal.sqlite.connections import open_reader
 
 T = TypeVar("T")
 

@@ -16,7 +16,7 @@ from isthmus.journal.sql.reads import RowReader
 from isthmus.journal.sql.removal import ENDED, MARK, WAITING, SqlRemoval
 from isthmus.journal.sql.rows import DELETED, SQLITE
 from isthmus.journal.sql.sessions import DROP_NOTE, DROP_QUEUE, KEEP_TITLE, SESSION_OF
-from isthmus.journal.sqlite.schema import empty_log, open_reader
+from isthmus.journal.sqlite.connections import empty_log, open_reader
 from isthmus.journal.sqlite.writer import GroupWriter
 
 T = TypeVar("T")

@@ -15,15 +15,8 @@ from isthmus.journal.port.base import JournalError
 from isthmus.journal.sql.processes import Process, owner_process, refuse_holders
 from isthmus.journal.sql.snapshot import BATCH_CHARACTERS, BATCH_ROWS, Snapshot, newer
 from isthmus.journal.sql.tables import StoredTable, quoted
-from isthmus.journal.sqlite.schema import (
-    APPLICATION_ID,
-    BUSY_SECONDS,
-    INCOMPLETE,
-    VERSION,
-    explain,
-    holder,
-    incomplete,
-)
+from isthmus.journal.sqlite.connections import BUSY_SECONDS, explain, holder, incomplete
+from isthmus.journal.sqlite.schema import APPLICATION_ID, INCOMPLETE, VERSION
 
 T = TypeVar("T")
 _LOCKS = Path("/proc/locks")
