@@ -7,7 +7,8 @@ companion itself decorates with :meth:`isthmus.ide.companion.Companion.tool` ins
 from collections.abc import Callable
 from typing import Any, TypeVar, overload
 
-from isthmus.ide.mcp.custom_tools import DEFAULT_TIMEOUT_SECONDS, Image, collecting
+from isthmus.ide.mcp.custom_tools import DEFAULT_TIMEOUT_SECONDS, Image
+from isthmus.ide.mcp.tool_files import collecting
 
 __all__ = ["Image", "tool"]
 

@@ -21,7 +21,7 @@ from isthmus.ide.control.written_commands import serve_front
 from isthmus.ide.discovery.protocols import IDE_PROTOCOLS
 from isthmus.ide.editor import Capability, Editor, EditorError, EditorGoneError
 from isthmus.ide.ide_protocol import IdeProtocol
-from isthmus.ide.mcp.custom_tools import load_tools
+from isthmus.ide.mcp.tool_files import load_tools
 from isthmus.ide.options import CompanionLimits, CompanionOptions
 from isthmus.ide.processes import process_is_alive
 from isthmus.ide.running.restart_state import RestartStateFile

@@ -12,9 +12,10 @@ from typing import Annotated, Any, Literal
 import pytest
 
 from isthmus import companion
-from isthmus.ide.mcp.custom_tools import MAXIMUM_TOOLS, CustomToolError, Image, ToolRegistry, load_tools
+from isthmus.ide.mcp.custom_tools import MAXIMUM_TOOLS, CustomToolError, Image, ToolRegistry
 from isthmus.ide.mcp.mcp_peer import CallToolResult
 from isthmus.ide.mcp.tool_content import MAXIMUM_BLOCKS, MAXIMUM_CHARACTERS, MAXIMUM_IMAGE_BYTES
+from isthmus.ide.mcp.tool_files import load_tools
 from isthmus.ide.mcp.tool_names import COMPANION_TOOLS
 
 pytestmark = pytest.mark.anyio
