@@ -18,6 +18,7 @@ from typing_extensions import override
 from isthmus.encoding.codec import JsonObject
 from isthmus.encoding.json_shapes import as_list, as_object, as_text
 from isthmus.media import Media
+from isthmus.models.answer_reader import AnswerReader, StreamedAnswer
 from isthmus.models.attachments import NO_ATTACHMENTS, Attachment, Attachments
 from isthmus.models.catalogue.facts import ModelFacts, Thinking
 from isthmus.models.catalogue.table import facts_of
@@ -45,7 +46,7 @@ from isthmus.models.port.base import (
     Usage,
 )
 from isthmus.models.port.received import as_count, tool_arguments, without
-from isthmus.models.streaming import AnswerReader, ProviderModel, StreamedAnswer
+from isthmus.models.streaming import ProviderModel
 from isthmus.models.web_search import AnthropicSearchReader, SearchReader, anthropic_search
 
 if TYPE_CHECKING:

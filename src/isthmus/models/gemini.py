@@ -18,6 +18,7 @@ from isthmus.encoding.codec import JsonObject
 from isthmus.encoding.json_shapes import as_list, as_object, as_text, is_object
 from isthmus.encoding.json_text import decode_loosely
 from isthmus.media import JPEG, PDF, PNG, WEBP, Media
+from isthmus.models.answer_reader import AnswerReader, StreamedAnswer
 from isthmus.models.attachments import NO_ATTACHMENTS, Attachment, Attachments
 from isthmus.models.catalogue.facts import Thinking
 from isthmus.models.catalogue.table import facts_of
@@ -47,7 +48,7 @@ from isthmus.models.port.base import (
     Usage,
 )
 from isthmus.models.port.received import as_count, excerpt, without
-from isthmus.models.streaming import AnswerReader, ProviderModel, StreamedAnswer, StreamOptions
+from isthmus.models.streaming import ProviderModel, StreamOptions
 from isthmus.models.tool_names import NameRule
 from isthmus.models.web_search import GeminiSearchReader, SearchReader, gemini_search
 

@@ -1,8 +1,8 @@
 """One request to a model, with the retries of the policy: the code that all providers share.
 
 A provider adds a subclass of :class:`ProviderModel`, which sends a body and receives JSON events, and one of
-:class:`AnswerReader`, which reads the events. This module contains the retries, the waits between them and the handling
-of failures, but no provider's JSON.
+:class:`~isthmus.models.answer_reader.AnswerReader`, which reads the events. This module contains the retries, the waits
+between them and the handling of failures, but no provider's JSON.
 """
 
 import asyncio
@@ -10,7 +10,7 @@ import json
 import random
 import time
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, suppress
 from dataclasses import field, replace
 from datetime import UTC, date, datetime
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from isthmus.encoding.codec import JsonObject
 from isthmus.media import Media
+from isthmus.models.answer_reader import AnswerReader, StreamedAnswer
 from isthmus.models.attachments import NO_ATTACHMENTS, Attachments, media_of, read_attachments
 from isthmus.models.catalogue.facts import ModelFacts, ModelOverride, SaidLimits, end_of
 from isthmus.models.catalogue.table import effective_facts, owner_of_endpoint
@@ -39,12 +40,10 @@ from isthmus.models.port.base import (
     Capabilities,
     Done,
     Finish,
-    Message,
     ModelError,
     ModelErrorKind,
     ModelRequest,
     Opaque,
-    ProviderState,
     Retrying,
     SearchAnswer,
     StreamItem,
@@ -53,7 +52,6 @@ from isthmus.models.port.base import (
     Usage,
 )
 from isthmus.models.port.costs import request_cost
-from isthmus.models.port.received import as_count, unused_id
 from isthmus.models.tool_names import NameRule, WireNames
 from isthmus.models.web_search import SearchReader
 from isthmus.network.reachable import accepts_connections
@@ -83,62 +81,6 @@ class StreamOptions:
     monotonic: Callable[[], float] = time.monotonic
     is_reachable: Callable[[str], Awaitable[bool]] = accepts_connections
     sleep_limits: SleepLimits = field(default_factory=SleepLimits)
-
-
-@record
-class StreamedAnswer:
-    """The answer at the end of a stream. ``ended`` is False if the protocol's end mark is missing."""
-
-    message: Message
-    usage: Usage
-    finish: Finish
-    raw_finish: str | None
-    ended: bool = True
-
-
-class AnswerReader(ABC):
-    """Reader that folds the events of one answer into a message, without I/O.
-
-    Data that only the server understands is kept as state of ``origin``, and is returned only to it. ``used_ids`` are
-    the ids of the earlier tool calls of the conversation.
-    """
-
-    def __init__(self, origin: str, used_ids: Collection[str]) -> None:
-        self._origin = origin
-        self._used = set(used_ids)
-        self._usage: JsonObject = {}
-        self._reason = ""
-
-    @abstractmethod
-    def feed(self, event: object) -> Sequence[StreamItem] | HttpFailure:
-        """Read one event, which may be any JSON, and return its visible items.
-
-        Unknown data is kept or left out. If the event is an error of the server, return an :class:`HttpFailure`.
-        """
-
-    @abstractmethod
-    def answer(self) -> StreamedAnswer:
-        """Return the answer received so far."""
-
-    def _request(
-        self, given_id: str, name: str, arguments: JsonObject, kept: JsonObject, invalid: str | None
-    ) -> ToolRequest:
-        """Return a tool call with an unused id; the server's own id is kept in its state if it differs."""
-        identity = self._unused_id(given_id)
-        if given_id and given_id != identity:
-            kept = {**kept, "id": given_id}
-        return ToolRequest(identity, name, arguments, self._state(kept), invalid)
-
-    def _unused_id(self, given: str) -> str:
-        identity = unused_id(given, self._used)
-        self._used.add(identity)
-        return identity
-
-    def _state(self, kept: JsonObject) -> ProviderState | None:
-        return ProviderState(self._origin, kept) if kept else None
-
-    def _count(self, name: str) -> int:
-        return as_count(self._usage.get(name))
 
 
 class ProviderModel(ABC, Generic[Client]):

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from isthmus.models.answer_reader import AnswerReader
 from isthmus.models.anthropic import AnthropicReader, facts_of_claude, output_limit, version_of
 from isthmus.models.anthropic import request_body as anthropic_body
 from isthmus.models.anthropic import thinks as anthropic_thinks
@@ -25,7 +26,6 @@ from isthmus.models.port.base import (
     requests_of,
 )
 from isthmus.models.port.message import message_from_json, message_to_json
-from isthmus.models.streaming import AnswerReader
 
 NAMES = st.sampled_from(
     re.findall(

@@ -18,6 +18,7 @@ from typing_extensions import override
 
 from isthmus.encoding.codec import JsonObject
 from isthmus.encoding.json_shapes import as_list, as_object, as_text, is_object
+from isthmus.models.answer_reader import AnswerReader, StreamedAnswer
 from isthmus.models.attachments import Attachments
 from isthmus.models.catalogue.facts import Thinking
 from isthmus.models.catalogue.table import owner_at
@@ -45,7 +46,7 @@ from isthmus.models.port.base import (
     Usage,
 )
 from isthmus.models.port.received import as_count, tool_arguments, without
-from isthmus.models.streaming import AnswerReader, ProviderModel, StreamedAnswer, StreamOptions
+from isthmus.models.streaming import ProviderModel, StreamOptions
 
 if TYPE_CHECKING:
     from isthmus.models.openai.client import RepeatingClient

@@ -14,6 +14,7 @@ from typing_extensions import override
 
 from isthmus.encoding.codec import JsonObject
 from isthmus.encoding.json_shapes import as_list, as_object, as_text
+from isthmus.models.answer_reader import AnswerReader, StreamedAnswer
 from isthmus.models.attachments import Attachments
 from isthmus.models.conversation import used_ids
 from isthmus.models.endpoint.endpoint import ModelEndpoint
@@ -39,7 +40,6 @@ from isthmus.models.port.base import (
     Usage,
 )
 from isthmus.models.port.received import as_count, tool_arguments, without
-from isthmus.models.streaming import AnswerReader, StreamedAnswer
 from isthmus.models.web_search import ResponsesSearchReader, SearchReader, responses_search
 
 _INCOMPLETE: Mapping[str, Finish] = {"max_output_tokens": Finish.LENGTH, "content_filter": Finish.SAFETY}
