@@ -253,32 +253,33 @@ export async function cancel(taskId: string): Promise<void> {
 }
 
 /** Run a slash command, as typed; return the id of its task. Throws an ApiError that says why it was not started. */
-export async function runCommand(line: string, scope: Scope): Promise<string> {
-  const [name = "", ...rest] = line.trim().slice(1).split(/\s+/);
-  const args = rest.length
-    ? line
-        .trim()
-        .slice(1 + name.length)
-        .trim()
-    : "";
+export function runCommand(line: string, scope: Scope): Promise<string> {
+  const typed = line.trim().slice(1);
+  const [name = ""] = typed.split(/\s+/, 1);
+  return execute([name], typed.slice(name.length).trim(), scope);
+}
+
+/** Start a slash command by its path; return the id of its task. Throws an ApiError that says why it was not started. */
+export async function execute(path: readonly string[], args: string, scope: Scope): Promise<string> {
   const settings = settingsOf(scope);
   const answer = (await call("POST", "", {
     jsonrpc: "2.0",
     id: 1,
     method: "command/execute",
     params: {
-      command_path: [name],
+      command_path: path,
       args,
       metadata: {
         ...(scope.contextId ? { contextId: scope.contextId } : {}),
         ...(Object.keys(settings).length ? { [EXTENSION]: settings } : {}),
       },
     },
-  })) as { result?: { execution_id?: string; status?: string; message?: string } };
-  const taskId = answer.result?.execution_id;
-  if (!taskId || answer.result?.status === "FAILED_TO_START")
-    throw answer.result?.message ? new ApiError(400, answer.result.message) : refusalIn(400, line, answer);
-  return taskId;
+  })) as { result?: Record<string, unknown> };
+  const { result } = answer;
+  // Agents of other authors spell the id as A2A does.
+  const id = result?.execution_id ?? result?.executionId;
+  if (typeof id === "string" && id && !/FAILED_TO_START/.test(String(result?.status))) return id;
+  throw typeof result?.message === "string" ? new ApiError(400, result.message) : refusalIn(400, "", answer);
 }
 
 interface Command {

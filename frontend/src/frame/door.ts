@@ -5,6 +5,7 @@ import { customElement, property, state } from "lit/decorators.js";
 import { MARK } from "./icons.ts";
 import { t } from "../words.ts";
 import type { Access } from "./access.ts";
+import { deviceFacts, isThisMachine } from "./device-facts.ts";
 import { CODE_LENGTH, signsOf, toGo } from "./code.ts";
 import { f } from "./words.ts";
 import { PageElement } from "../parts/base.ts";
@@ -26,7 +27,7 @@ export function door(access: Access) {
 /** Return who answers, and whether others can read what is sent. */
 function connectionText({ protocol, hostname, host }: Location): string {
   if (protocol === "https:") return f("answersOverTls", host);
-  return f(/^(localhost|.*\.localhost|127\..*|\[::1\])$/.test(hostname) ? "answersHere" : "answersPlain", host);
+  return f(isThisMachine(hostname) ? "answersHere" : "answersPlain", host);
 }
 
 /** The form for a code: a field whose signs are shown in cells, what the browser may do then, and one button. */
@@ -48,12 +49,7 @@ export class Door extends PageElement {
         <p class="row t2 by-what">
           <span class=${location.protocol === "https:" ? "live" : "dot"}></span>${connectionText(location)}
         </p>
-        <dl class="facts">
-          <dt>${f("willBeAble")}</dt>
-          <dd>${f("deviceCan")}</dd>
-          <dt>${f("untilTitle")}</dt>
-          <dd>${f("deviceUntil")}</dd>
-        </dl>
+        ${deviceFacts()}
         <div class="do">
           <button class="b primary" aria-describedby="to-go" ?disabled=${this.isPairing || rest > 0}>
             ${t(this.isPairing ? "pairing" : "letIn")}

@@ -8,6 +8,7 @@ import { api } from "../server/session.ts";
 import { LANGUAGE } from "../language.ts";
 import { t } from "../words.ts";
 import { shownCode } from "../frame/code.ts";
+import { deviceFacts, isThisMachine } from "../frame/device-facts.ts";
 import { f } from "../frame/words.ts";
 import { failedToLoad, platesOf } from "../parts/loading.ts";
 import "../styles/devices.css";
@@ -42,7 +43,7 @@ function ring(part: number, seconds: number) {
 }
 
 function isHere(url: string): boolean {
-  return /^(localhost|.*\.localhost|127\..*|\[::1\])$/.test(new URL(url, location.href).hostname);
+  return isThisMachine(new URL(url, location.href).hostname);
 }
 
 /** The browsers that are let in, and codes for further ones. */
@@ -90,12 +91,7 @@ export class DevicesPage extends PageElement {
       <div class="code-card">
         ${left > 0 ? this.#code(left) : html`<button class="b" @click=${() => void this.#make()}>${t("makeCode")}</button>`}
       </div>
-      <dl class="facts">
-        <dt>${f("willBeAble")}</dt>
-        <dd>${f("deviceCan")}</dd>
-        <dt>${f("untilTitle")}</dt>
-        <dd>${f("deviceUntil")}</dd>
-      </dl>
+      ${deviceFacts()}
     </section>`;
   }
 

@@ -1,6 +1,6 @@
 import { type TemplateResult, html, nothing } from "lit";
 import { customElement, property, state } from "lit/decorators.js";
-import { execute } from "../server/commands.ts";
+import { execute } from "../client.ts";
 import { icon } from "../frame/icons.ts";
 import { problemOf } from "../problems/problem.ts";
 import { visible, visibleLine } from "../text/safe.ts";
@@ -192,7 +192,7 @@ export class ToolsPage extends PageElement {
     this.busy = `${path[1]} ${name}`;
     this.problem = "";
     try {
-      go(`${PAGE}task/${await execute(path, name, this.workspace)}`);
+      go(`${PAGE}task/${await execute(path, name, { workspace: this.workspace })}`);
     } catch (error) {
       this.problem = problemOf(error);
     } finally {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { execute } from "../../src/server/commands.ts";
-import { EXTENSION } from "../../src/server/protocol.ts";
-import { ApiError } from "../../src/server/session.ts";
-import { json, serve } from "../support/server.ts";
+import { execute, runCommand } from "../src/client.ts";
+import { EXTENSION } from "../src/server/protocol.ts";
+import { ApiError } from "../src/server/session.ts";
+import { json, serve } from "./support/server.ts";
 
 const problemOf = (promise: Promise<unknown>): Promise<ApiError> =>
   promise.then(
@@ -13,7 +13,7 @@ const problemOf = (promise: Promise<unknown>): Promise<ApiError> =>
 describe("a slash command", () => {
   it("is a call of JSON-RPC with the token, in the folder that is named", async () => {
     const asked = serve(() => json({ result: { execution_id: "task", status: "STARTED" } }));
-    expect(await execute(["mcp", "refresh"], "now", "/work")).toBe("task");
+    expect(await execute(["mcp", "refresh"], "now", { workspace: "/work" })).toBe("task");
     expect(asked).toHaveLength(1);
     expect(asked[0]?.headers.get("Authorization")).toBe("Bearer secret");
     expect(asked[0]?.headers.get("A2A-Extensions")).toBe(EXTENSION);
@@ -29,9 +29,21 @@ describe("a slash command", () => {
     });
   });
 
+  it("as it is typed has its first word as its name, and the rest as it stands", async () => {
+    const asked = serve(() => json({ result: { execution_id: "task" } }));
+    expect(await runCommand(" /chat  fork  a b ", { contextId: "c", mode: "plan" })).toBe("task");
+    expect(asked[0]?.body).toMatchObject({
+      params: {
+        command_path: ["chat"],
+        args: "fork  a b",
+        metadata: { contextId: "c", [EXTENSION]: { approval_mode: "plan" } },
+      },
+    });
+  });
+
   it("names no folder if there is none, and takes both spellings of the id", async () => {
     const asked = serve(() => json({ result: { executionId: "task" } }));
-    expect(await execute(["help"], "", "")).toBe("task");
+    expect(await execute(["help"], "", { workspace: "" })).toBe("task");
     expect(asked[0]?.body).toMatchObject({ params: { metadata: {} } });
   });
 
@@ -43,7 +55,7 @@ describe("a slash command", () => {
     [null, 502, 502, ""],
   ])("that does not start says why: %#", async (value, status, expected, message) => {
     serve(() => (value === null ? new Response("<html>", { status }) : json(value, status)));
-    const problem = await problemOf(execute(["help"], "", ""));
+    const problem = await problemOf(execute(["help"], "", { workspace: "" }));
     expect(problem).toBeInstanceOf(ApiError);
     expect(problem.status).toBe(expected);
     expect(problem.message).toBe(message);
@@ -53,6 +65,6 @@ describe("a slash command", () => {
     serve(() => {
       throw new TypeError("network");
     });
-    expect(await problemOf(execute(["help"], "", ""))).toMatchObject({ status: 0 });
+    expect(await problemOf(execute(["help"], "", { workspace: "" }))).toMatchObject({ status: 0 });
   });
 });
