@@ -48,7 +48,7 @@ export const TABLE = {
   // an address that leads nowhere
   noPageText: ["The link is incomplete, or of another version.", "链接不完整,或属于其他版本。"],
   // what is not there yet
-  notLoaded: ["This list was not loaded: the server was not reached.", "未能加载此列表:无法连接服务器。"],
+  notLoaded: ["This list is not loaded: the server cannot be reached.", "未能加载此列表:无法连接服务器。"],
   triesAgain: ["It is asked again every few seconds.", "每隔几秒会自动重试。"],
   // the code of another browser
   answersOverTls: ["{0} answers over TLS", "{0} 通过 TLS 应答"],

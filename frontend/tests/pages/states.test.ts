@@ -92,7 +92,7 @@ describe("the history", () => {
 
   it("says that there is no session, that the list was not loaded, or has empty rows", async () => {
     expect((await history(true, false)).querySelectorAll(".plate")).toHaveLength(3);
-    expect(textOf(await history(false, false))).toContain("not loaded: the server was not reached");
+    expect(textOf(await history(false, false))).toContain("not loaded: the server cannot be reached");
     const empty = await history(true, true);
     expect(empty.querySelector(".plate")).toBeNull();
     expect(empty.querySelectorAll(".empty p")).toHaveLength(2);
@@ -125,7 +125,7 @@ describe("the files", () => {
 
   it("say that no companion shows any, or that the list was not loaded, and offer nothing to choose", async () => {
     expect(textOf(await files(true, true))).toContain("isthmus companion --editor web");
-    expect(textOf(await files(false, false))).toContain("not loaded: the server was not reached");
+    expect(textOf(await files(false, false))).toContain("not loaded: the server cannot be reached");
     expect(textOf(await files(true, true))).not.toContain("Choose a file");
   });
 });
