@@ -36,7 +36,8 @@ NAMES = (
     "session-light", "task-light", "reconnecting-dark", "inbox-light", "inbox-dark", "review-light", "review-dark",
     "review-files-light", "after-light", "form-light", "form-mcp-light", "inbox-phone", "review-phone",
     "question-phone", "question-phone-more", "question-phone-keyboard", "form-phone", "form-mcp-phone",
-    "pairing-light", "pairing-phone", "changes-light", "history-dark", "files-light", "servers-light",
+    "pairing-light", "pairing-phone", "pairing-phone-dark", "changes-light", "history-dark", "files-light",
+    "servers-light",
 )  # fmt: skip
 """Names of all pictures; a test compares them with what documents show."""
 QUALITY = 82
@@ -342,11 +343,12 @@ def draw_devices(scene: Scene, drawer: Drawer, browser: "Browser") -> None:
         page.get_by_role("button", name="Make a code").click()
         page.wait_for_selector("svg.qr")
         drawer.draw(page, "pairing-light")
-    with Look("light", PHONE).context(browser) as context:
-        page = scene.served.watch(context.new_page())
-        page.goto(scene.address())
-        page.locator("input.code").press_sequentially("K7TF2Q")
-        drawer.draw(page, "pairing-phone")
+    for scheme, name in (("light", "pairing-phone"), ("dark", "pairing-phone-dark")):
+        with Look(scheme, PHONE).context(browser) as context:
+            page = scene.served.watch(context.new_page())
+            page.goto(scene.address())
+            page.locator("input.code").press_sequentially("K7TF2Q")
+            drawer.draw(page, name)
 
 
 def draw_pages(scene: Scene, drawer: Drawer) -> None:
