@@ -403,7 +403,7 @@ export const TABLE = {
   foundSome: ["{0} found in the {1} newest sessions", "在最近 {1} 个会话中找到 {0} 个"],
   searchOn: ["Keep searching", "继续搜索"],
   noneFound: [
-    "No session has all of these words in its title, prompts or folder.",
+    "No session has all these words in its title, its prompts or its folder.",
     "没有会话在标题、提示或文件夹中包含所有这些词。",
   ],
   noneArchived: ["No session is archived.", "没有已归档的会话。"],
@@ -609,7 +609,7 @@ export const TABLE = {
   binaryOf: ["Not text, {0}.", "不是文本,{0}。"],
   unread: ["It cannot be read, or it is too large.", "无法读取或过大。"],
   notShownHere: ["It is not shown.", "不予显示。"],
-  textInstead: ["It will be replaced by the text below, {0} characters long.", "将被 {0} 个字符的文本取代,内容见下。"],
+  textInstead: ["A text of {0} characters replaces it. It is below.", "将被 {0} 个字符的文本取代,内容见下。"],
   asJson: ["As JSON", "以 JSON 显示"],
   asCells: ["By cell", "按单元格显示"],
   cellSame: ["1 cell is the same. Outputs are not shown.", "1 个单元格相同。输出不予显示。"],
