@@ -31,6 +31,7 @@ BUBBLEWRAP := .cache/bubblewrap
 EMACS := .cache/emacs
 PGBOUNCER := .cache/pgbouncer
 CHROMIUM := .cache/chromium
+FIREFOX := .cache/firefox
 CHECKS_LOG := $(VENV)/checks.log
 TESTS_PID := $(VENV)/tests.pid
 # More arguments for pytest, for example: make test PYTEST_ARGS="-k discovery"
@@ -80,7 +81,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # pyright is pinned by its package; it shall not look for a newer one while it checks.
 export PYRIGHT_PYTHON_IGNORE_WARNINGS := 1
 
-.PHONY: help setup demo web cluster frontend page-dev page-check page-fmt test test-clocks test-started test-extended repeat mutants comparisons quick agents frameworks contract-acp contract-postgres coverage chaos load kills acp-kills fuzz floors check types models lints figures fmt lock ledger ledger-update bench pictures peers bubblewrap emacs pgbouncer clean
+.PHONY: help setup demo web cluster frontend page-dev page-check page-fmt test test-clocks test-started test-extended engines repeat mutants comparisons quick agents frameworks contract-acp contract-postgres coverage chaos load kills acp-kills fuzz floors check types models lints figures fmt lock ledger ledger-update bench pictures peers bubblewrap emacs pgbouncer clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -120,6 +121,10 @@ repeat: setup peers frontend ## run tests many times, several beside each other,
 
 mutants: setup ## remove over 50 guards of the program one by one, and see that a test notices each (tests/mutants.toml): MUTANTS
 	$(BIN)/python scripts/mutants.py $(MUTANTS)
+
+engines: setup peers frontend ## show the page in Firefox as well, which comes from Debian's packages
+	@sh scripts/fetch_firefox.sh $(FIREFOX)
+	$(BIN)/python -m pytest -q tests/peers/test_workbench_firefox.py $(PYTEST_ARGS)
 
 comparisons: setup peers ## run the tests of what a real peer does without our program: when a peer has got another version
 	$(BIN)/python -m pytest -m comparison tests/peers $(PYTEST_ARGS)

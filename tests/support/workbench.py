@@ -154,16 +154,25 @@ class Workbench:
 
     def begin(self, page: Page, text: str, *files: Mapping[str, str]) -> str:
         """Begin a task from elsewhere, with files as parts of its message; return its id."""
+        url, body, headers = self._beginning(text, *files)
+        sent = page.request.post(url, data=body, headers=headers)
+        assert sent.status == 200, sent.text()
+        return str(sent.json()["task"]["id"])
+
+    def begin_now(self, text: str) -> None:
+        """Begin a task from elsewhere, where no browser of Playwright is."""
+        url, body, headers = self._beginning(text)
+        httpx.post(url, json=body, headers=headers, timeout=SECONDS).raise_for_status()
+
+    def _beginning(self, text: str, *files: Mapping[str, str]) -> tuple[str, dict[str, Any], dict[str, str]]:
+        """Return the URL, the body and the headers of a request that begins a task."""
         secret = (self.folder / "data" / TOKEN_FILE).read_text("utf-8").strip()
         message = {
             "messageId": f"m-{text}", "role": "ROLE_USER", "parts": [{"text": text}, *files],
             "metadata": {EXTENSION_URI: {"workspace_path": str(self.workspace)}},
         }  # fmt: skip
         headers = {"Authorization": f"Bearer {secret}", "A2A-Version": "1.0", "A2A-Extensions": EXTENSION_URI}
-        body = {"configuration": {"returnImmediately": True}, "message": message}
-        sent = page.request.post(f"{self.url}message:send", data=body, headers=headers)
-        assert sent.status == 200, sent.text()
-        return str(sent.json()["task"]["id"])
+        return f"{self.url}message:send", {"configuration": {"returnImmediately": True}, "message": message}, headers
 
     def prompt(self, page: Page, text: str) -> None:
         """Begin a task."""
