@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from playwright.sync_api import expect
 
 import pictured_project as project
-from isthmus.web.links import entry_link
+from isthmus.web.pairing.links import entry_link
 from support.companion import BareAgent
 from support.isthmus_program import CompanionProgram, companion_program
 from support.plain_http import plain_client

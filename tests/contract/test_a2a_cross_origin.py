@@ -9,7 +9,7 @@ import pytest
 
 from isthmus.a2a.options import ServerOptions
 from isthmus.a2a.server.users.users_file import UsersFile
-from isthmus.web.bundle import Bundle
+from isthmus.web.http.bundle import Bundle
 from isthmus.web.pages import WorkbenchPages
 from support.a2a_serving import EXTENSION, TOKEN, RawClient, prompt, rpc, serving
 from support.a2a_v1 import PLAIN, said

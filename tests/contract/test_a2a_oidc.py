@@ -15,7 +15,7 @@ from isthmus.a2a.oidc.issuer import Issuer
 from isthmus.a2a.oidc.users import IssuerUsers
 from isthmus.a2a.server.users.users_file import UsersFile
 from isthmus.engine.port.agents import Agent
-from isthmus.web.bundle import Bundle
+from isthmus.web.http.bundle import Bundle
 from isthmus.web.pages import WorkbenchPages
 from support.a2a_serving import EXTENSION, RawClient, prompt, rpc
 from support.a2a_users import Users, users_of

@@ -14,8 +14,8 @@ import psutil
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from isthmus.web.bundle import read_bundle
-from isthmus.web.links import is_reachable
+from isthmus.web.http.bundle import read_bundle
+from isthmus.web.pairing.links import is_reachable
 from support.mcp_hosting import scripted, write_servers
 from support.pty_program import PtyProgram, pty_program
 from support.qr_reader import read_qr
@@ -37,7 +37,7 @@ SCRIPT = json.dumps(
 WITH_PAGE_OF = """
 import functools, sys
 from pathlib import Path
-from isthmus.web import bundle
+from isthmus.web.http import bundle
 bundle.read_bundle = functools.partial(bundle.read_bundle, Path(sys.argv.pop(1)))
 from isthmus.__main__ import main
 main()
@@ -98,7 +98,7 @@ def test_only_the_shell_is_kept_and_it_opens_without_a_server(browser: Browser, 
 @pytest.mark.extended
 def test_a_newer_server_is_never_met_by_an_old_page(browser: Browser, served: Workbench, tmp_path: Path) -> None:
     newer = tmp_path / "newer"
-    built = Path(read_bundle.__code__.co_filename).parent / "ui"
+    built = Path(read_bundle.__code__.co_filename).parents[1] / "ui"
     shutil.copytree(built, newer)
     [entry] = newer.glob("assets/index-*.js")
     renamed = entry.with_name("index-NEWNEWNE.js")

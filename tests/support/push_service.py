@@ -17,7 +17,7 @@ from isthmus.development_tool import (
     ToolCall,
     ToolCallStatus,
 )
-from isthmus.web.notifications import Notifications
+from isthmus.web.push.notifications import Notifications
 from isthmus.web.push.sent_questions import AnswerRecord
 from support.push_reader import BrowserKeys
 from support.wire_server import Answer, WireServer

@@ -18,11 +18,11 @@ from starlette.types import Receive, Scope, Send
 from isthmus.a2a.server.http.http_request import HttpRequest
 from isthmus.a2a.server.users.auth import Principal, Refusal, RequestGate
 from isthmus.a2a.server.users.users import UserTable
-from isthmus.web.bundle import ROOT, Bundle, read_bundle
+from isthmus.web.companions.reviews import Companions, ReviewsApi
+from isthmus.web.http.bundle import ROOT, Bundle, read_bundle
+from isthmus.web.http.refusals import RefusalCode, refusal, refused
 from isthmus.web.pages import WorkbenchPages
-from isthmus.web.pairing import PairingCodes
-from isthmus.web.refusals import RefusalCode, refusal, refused
-from isthmus.web.reviews import Companions, ReviewsApi
+from isthmus.web.pairing.pairing import PairingCodes
 
 T = TypeVar("T")
 

@@ -8,7 +8,7 @@ from isthmus.a2a.server.users.auth import Refusal
 from isthmus.client import AgentClient, CommandScope, LineCompleter
 from isthmus.errors import IsthmusError, Unavailable
 from isthmus.slash_commands.tree import Completion, completions
-from isthmus.web.refusals import RefusalCode, refusal
+from isthmus.web.http.refusals import RefusalCode, refusal
 
 MAXIMUM_COMPLETIONS = 50
 """Maximum number of completions of a line."""

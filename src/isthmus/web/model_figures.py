@@ -4,7 +4,7 @@ from typing import Any, cast
 
 from isthmus.a2a.server.users.auth import Refusal
 from isthmus.errors import IsthmusError, Unavailable
-from isthmus.web.refusals import RefusalCode, refusal
+from isthmus.web.http.refusals import RefusalCode, refusal
 from isthmus.web.view import NotShownError, WorkbenchView
 
 MAXIMUM_MODELS = 100

@@ -25,23 +25,23 @@ from isthmus.encoding.event_stream import comment
 from isthmus.encoding.json_text import JsonError, decode
 from isthmus.errors import Unavailable
 from isthmus.listeners.connection_slot import token_shown
-from isthmus.web.bundle import HEADERS, ROOT, Bundle
-from isthmus.web.changes import ChangeFeed, TooManyStreamsError
-from isthmus.web.devices import Devices
-from isthmus.web.json_response import json_response as _json
+from isthmus.web.companions.review_feed import ReviewFeed, merged
+from isthmus.web.companions.reviews import KINDS, ReviewsApi
+from isthmus.web.http.bundle import HEADERS, ROOT, Bundle
+from isthmus.web.http.json_response import json_response as _json
+from isthmus.web.http.refusals import RefusalCode, refusal, refused
 from isthmus.web.line_completion import complete_line
-from isthmus.web.links import entry_link, is_origin, is_reachable
 from isthmus.web.model_figures import model_prices, use_today
-from isthmus.web.notifications import Notifications
-from isthmus.web.paired_devices import PairedDevices, shown_device
-from isthmus.web.pairing import SHORT_SECONDS, PairingCodes, TooManyCodesError, WrongCodeError
-from isthmus.web.pictures import PICTURES, PicturesApi
+from isthmus.web.pairing.devices import Devices
+from isthmus.web.pairing.links import entry_link, is_origin, is_reachable
+from isthmus.web.pairing.paired_devices import PairedDevices, shown_device
+from isthmus.web.pairing.pairing import SHORT_SECONDS, PairingCodes, TooManyCodesError, WrongCodeError
 from isthmus.web.push.answering import PushedAnswers
+from isthmus.web.push.notifications import Notifications
 from isthmus.web.push.requests import answer_pushed, let_answer, push_state, subscribe
-from isthmus.web.refusals import RefusalCode, refusal, refused
-from isthmus.web.review_feed import ReviewFeed, merged
-from isthmus.web.reviews import KINDS, ReviewsApi
-from isthmus.web.sessions import SessionsApi
+from isthmus.web.sessions.changes import ChangeFeed, TooManyStreamsError
+from isthmus.web.sessions.pictures import PICTURES, PicturesApi
+from isthmus.web.sessions.sessions import SessionsApi
 from isthmus.web.trust import decide_trust, trust_question
 from isthmus.web.view import NotShownError, WorkbenchView
 

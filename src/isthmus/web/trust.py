@@ -10,7 +10,7 @@ from urllib.parse import parse_qs
 
 from isthmus.a2a.server.users.auth import Refusal
 from isthmus.errors import IsthmusError
-from isthmus.web.refusals import RefusalCode, refusal
+from isthmus.web.http.refusals import RefusalCode, refusal
 from isthmus.web.view import ChangedQuestionError, NotShownError, WorkbenchView
 
 _NO_PATH = refusal(RefusalCode.BAD_REQUEST, "expected workspace as an absolute path")

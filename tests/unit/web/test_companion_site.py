@@ -8,9 +8,9 @@ import httpx2
 import pytest
 
 from isthmus.encoding.codec import JsonObject
-from isthmus.web.bundle import Bundle, PageFile
 from isthmus.web.companion_site import CompanionSite
-from isthmus.web.reviews import NoSuchCompanionError
+from isthmus.web.companions.reviews import NoSuchCompanionError
+from isthmus.web.http.bundle import Bundle, PageFile
 
 pytestmark = pytest.mark.anyio
 

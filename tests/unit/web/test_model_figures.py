@@ -7,8 +7,8 @@ import pytest
 
 from isthmus.a2a.server.users.auth import Refusal
 from isthmus.errors import IsthmusError, Unavailable
+from isthmus.web.http.refusals import RefusalCode, refusal
 from isthmus.web.model_figures import MAXIMUM_MODELS, model_prices, use_today
-from isthmus.web.refusals import RefusalCode, refusal
 from isthmus.web.view import NotShownError
 
 pytestmark = pytest.mark.anyio

@@ -22,15 +22,15 @@ from isthmus.development_tool import SlashCommand
 from isthmus.errors import IsthmusError
 from isthmus.journal.port.base import JournalUnavailable
 from isthmus.journal.sqlite.journal import SqliteJournal
-from isthmus.web.bundle import Bundle, read_bundle
-from isthmus.web.changes import ChangeFeed
-from isthmus.web.notifications import Notifications
+from isthmus.web.http.bundle import Bundle, read_bundle
 from isthmus.web.pages import WorkbenchPages
-from isthmus.web.paired_devices import MAXIMUM_DEVICES
+from isthmus.web.pairing.paired_devices import MAXIMUM_DEVICES
 from isthmus.web.push.answering import PushedAnswers
+from isthmus.web.push.notifications import Notifications
 from isthmus.web.push.sent_file import SentFile
 from isthmus.web.push.sent_questions import AnswerRecord, AnswerToken, SentQuestion, token_digest
-from isthmus.web.sessions import SessionsApi
+from isthmus.web.sessions.changes import ChangeFeed
+from isthmus.web.sessions.sessions import SessionsApi
 from isthmus.web.view import ChangedQuestionError, NotShownError
 from support.memory_agent import MemoryAgent
 from support.push_reader import BrowserKeys

@@ -38,7 +38,7 @@ def command(url: str | None, token_file: Path | None, ca_file: Path | None, data
     """
     from isthmus.a2a.token_file import TOKEN_FILE, read_token_file
     from isthmus.programs.serve.serving_pages import can_show_qr
-    from isthmus.web.links import HOW_TO_REACH, entry_link, is_reachable
+    from isthmus.web.pairing.links import HOW_TO_REACH, entry_link, is_reachable
 
     folder = data_directory(GivenOptions(data_dir=data_dir))
     base, announced_token = (url, None) if url is not None else _running(folder)
@@ -110,7 +110,7 @@ def _new_code(base: str, token: str, ca_file: Path | None) -> tuple[str, str]:
 
 
 def _origin(base: str) -> str:
-    from isthmus.web.links import is_origin
+    from isthmus.web.pairing.links import is_origin
 
     origin = "/".join(base.split("/")[:3])
     return origin if is_origin(origin) else ""

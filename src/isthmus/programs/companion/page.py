@@ -43,7 +43,7 @@ def require_page() -> None:
     """
     if not page_is_built():
         from isthmus.programs.setup.setup import BadInputError
-        from isthmus.web.bundle import MISSING
+        from isthmus.web.http.bundle import MISSING
 
         raise BadInputError(MISSING)
 
@@ -72,7 +72,7 @@ class WebEditor(HeadlessEditor):
 
 
 class HostedCompanion:
-    """The companion of a host in this process, as :class:`isthmus.web.reviews.Companions`."""
+    """The companion of a host in this process, as :class:`isthmus.web.companions.reviews.Companions`."""
 
     def __init__(self, host: "CompanionHost") -> None:
         self._host = host
@@ -80,7 +80,7 @@ class HostedCompanion:
 
     async def waiting(self) -> list[JsonObject]:
         """Return what waits at the companion; nothing before it is ready and while it ends."""
-        from isthmus.web.reviews import CompanionRefusedError
+        from isthmus.web.companions.reviews import CompanionRefusedError
 
         try:
             return [{**await self.ask(self._id, "waiting", {}), "id": self._id}]
@@ -107,7 +107,7 @@ class HostedCompanion:
             CompanionRefusedError: it refuses, or is not ready yet.
         """
         from isthmus.errors import IsthmusError
-        from isthmus.web.reviews import CompanionRefusedError, NoSuchCompanionError
+        from isthmus.web.companions.reviews import CompanionRefusedError, NoSuchCompanionError
 
         if companion != self._id:
             raise NoSuchCompanionError("this companion has ended; its agents ask in their own terminals")

@@ -18,7 +18,7 @@ from isthmus.files.locations import runtime_directory
 from isthmus.ide.control import control_client
 from isthmus.ide.control.control_client import ANSWER_SECONDS, RefusedError, RunningCompanion
 from isthmus.ide.workspace.workspace_files import FileStamp
-from isthmus.web.reviews import CompanionRefusedError, NoSuchCompanionError
+from isthmus.web.companions.reviews import CompanionRefusedError, NoSuchCompanionError
 
 FRESH_SECONDS: Final = 0.5
 """Time in seconds in which one look serves all pages."""
@@ -33,7 +33,7 @@ LOOK_SECONDS: Final = 2.0
 
 
 class RunningCompanions:
-    """The running companions, as :class:`isthmus.web.reviews.Companions`; ``folder`` has their files."""
+    """The running companions, as :class:`isthmus.web.companions.reviews.Companions`; ``folder`` has their files."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder

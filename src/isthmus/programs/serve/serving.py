@@ -44,7 +44,7 @@ async def serve(setup: Setup, settings: ServeSettings, output: TextIO) -> None:
     from isthmus.a2a.serving.telemetry import ServedTelemetry
     from isthmus.engine.port.placement import EVERY_TASK
     from isthmus.programs.serve.served_engine import ServedEngine
-    from isthmus.web.links import shown_url
+    from isthmus.web.pairing.links import shown_url
 
     async with contextlib.AsyncExitStack() as stack:
         stack.enter_context(_options_refused())

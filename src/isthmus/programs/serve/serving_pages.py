@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from isthmus.engine.port.workspaces import WorkspaceRule
     from isthmus.programs.serve.serve_settings import ServeSettings
     from isthmus.programs.serve.workbench_view import AgentView
-    from isthmus.web.message_queue import MessageQueue
     from isthmus.web.pages import WorkbenchPages
+    from isthmus.web.sessions.message_queue import MessageQueue
 
 
 async def workbench_pages(setup: Setup, settings: "ServeSettings") -> "WorkbenchPages":
@@ -30,9 +30,9 @@ async def workbench_pages(setup: Setup, settings: "ServeSettings") -> "Workbench
     from isthmus.a2a.server.http.paths import public_path
     from isthmus.a2a.server.users.users_file import FILE, UsersFile
     from isthmus.programs.serve.running_companions import RunningCompanions
-    from isthmus.web.bundle import BundleMissingError, read_bundle
+    from isthmus.web.companions.reviews import ReviewsApi
+    from isthmus.web.http.bundle import BundleMissingError, read_bundle
     from isthmus.web.pages import WorkbenchPages
-    from isthmus.web.reviews import ReviewsApi
 
     try:
         bundle = await asyncio.to_thread(read_bundle)
@@ -48,7 +48,7 @@ async def workbench_pages(setup: Setup, settings: "ServeSettings") -> "Workbench
 def completed(pages: "WorkbenchPages", setup: Setup, rule: "WorkspaceRule", sender: "PushSender") -> "AgentView":
     """Let the pages show the agent and notify devices; return the view, which is to get the agent's resources."""
     from isthmus.programs.serve.workbench_view import AgentView
-    from isthmus.web.notifications import Notifications
+    from isthmus.web.push.notifications import Notifications
 
     view = AgentView(setup, rule)
     pages.view = view
@@ -82,7 +82,7 @@ async def notifying(pages: "WorkbenchPages | None", engine: "Engine") -> "AsyncG
 @contextlib.asynccontextmanager
 async def watching_journal(pages: "WorkbenchPages", engine: "Engine", rule: "WorkspaceRule") -> "AsyncGenerator[None]":
     """Let the pages show changes and sessions of the engine's tasks, and send messages that wait in sessions."""
-    from isthmus.web.message_queue import MessageQueue
+    from isthmus.web.sessions.message_queue import MessageQueue
 
     queue = MessageQueue(engine.journal, engine.for_user)
     _show_journal(pages, engine, rule, queue)
@@ -95,9 +95,9 @@ async def watching_journal(pages: "WorkbenchPages", engine: "Engine", rule: "Wor
 
 
 def _show_journal(pages: "WorkbenchPages", engine: "Engine", rule: "WorkspaceRule", queue: "MessageQueue") -> None:
-    from isthmus.web.changes import ChangeFeed
-    from isthmus.web.pictures import PicturesApi
-    from isthmus.web.sessions import SessionsApi
+    from isthmus.web.sessions.changes import ChangeFeed
+    from isthmus.web.sessions.pictures import PicturesApi
+    from isthmus.web.sessions.sessions import SessionsApi
 
     pages.pictures = PicturesApi(engine.journal)
     pages.changes = ChangeFeed(engine.journal)
@@ -117,7 +117,7 @@ def table_of(users: "UsersFile | None", pages: "WorkbenchPages | None") -> "Call
 def show_page(pages: "WorkbenchPages", url: str, output: TextIO, *, opens: bool) -> None:
     """Print a link to ``url`` that lets one browser in, as a QR code, too, and open it if wanted and possible."""
     from isthmus.programs.process.browser import open_browser
-    from isthmus.web.links import HOW_TO_REACH, entry_link, is_reachable
+    from isthmus.web.pairing.links import HOW_TO_REACH, entry_link, is_reachable
 
     pages.url = url
     if pages.notifications is not None and url.startswith("https://"):

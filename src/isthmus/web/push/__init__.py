@@ -1,1 +1,1 @@
-"""Questions in notifications: what they tell, who was told, and answers by their buttons."""
+"""Notifications by Web Push: what they tell, who was told, and answers by their buttons."""

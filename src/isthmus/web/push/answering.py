@@ -16,7 +16,7 @@ from isthmus.client import AgentClient, ChangedQuestion, InvalidRequest, ShownAn
 from isthmus.development_tool import ToolCallConfirmation
 from isthmus.errors import IsthmusError
 from isthmus.record import record
-from isthmus.web.devices import Devices
+from isthmus.web.pairing.devices import Devices
 from isthmus.web.push.pushed_facts import question_digest
 from isthmus.web.push.sent_file import SentFile
 from isthmus.web.push.sent_questions import AnswerRecord, AnswerToken, SentQuestion

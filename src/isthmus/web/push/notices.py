@@ -16,9 +16,9 @@ from typing import Any
 from isthmus.a2a.server.users.users import TokenEntry
 from isthmus.engine.followers.open_questions import OpenQuestions
 from isthmus.errors import IsthmusError
-from isthmus.web.notifications import Notifications, PushMessage
 from isthmus.web.push.answering import PushedAnswers
 from isthmus.web.push.messages import SUMMARY_TOPIC, ended_text, question_text, summary_text, topic_of
+from isthmus.web.push.notifications import Notifications, PushMessage
 from isthmus.web.push.pushed_facts import PushedAct, PushedFacts, pushed_answers, pushed_facts, shown_title
 from isthmus.web.push.sent_file import SentFile
 from isthmus.web.push.sent_questions import (

@@ -12,10 +12,10 @@ from isthmus.a2a.server.logs.access_log import AnswerNote, note_of
 from isthmus.a2a.server.users.auth import Refusal
 from isthmus.a2a.server.users.users import BrowserPush, TokenEntry
 from isthmus.listeners.connection_slot import token_shown
-from isthmus.web.notifications import NoNotificationsError, Notifications
+from isthmus.web.http.refusals import RefusalCode, refusal, refused
 from isthmus.web.push.answering import AnswerTokenError, PushedAnswers, QuestionGoneError
+from isthmus.web.push.notifications import NoNotificationsError, Notifications
 from isthmus.web.push.sent_questions import AnswerRecord
-from isthmus.web.refusals import RefusalCode, refusal, refused
 
 LANGUAGES: Final = ("en", "zh-Hans", "zh-Hant")
 """Tags of the languages of notifications."""

@@ -25,9 +25,9 @@ from isthmus.ide.reviews.kept_text import KeptTexts
 from isthmus.programs.companion.page import WebEditor
 from isthmus.programs.serve import running_companions
 from isthmus.programs.serve.running_companions import RunningCompanions
-from isthmus.web.bundle import Bundle
+from isthmus.web.companions.reviews import CompanionRefusedError, NoSuchCompanionError, ReviewsApi
+from isthmus.web.http.bundle import Bundle
 from isthmus.web.pages import WorkbenchPages
-from isthmus.web.reviews import CompanionRefusedError, NoSuchCompanionError, ReviewsApi
 from support.companion_recorder import Recorder
 from support.memory_agent import MemoryAgent
 

@@ -1,7 +1,15 @@
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from isthmus.web.push_message import MAXIMUM_TEXT, PushKeyError, ServerKey, check_keys, encrypt, from_base64, to_base64
+from isthmus.web.push.push_message import (
+    MAXIMUM_TEXT,
+    PushKeyError,
+    ServerKey,
+    check_keys,
+    encrypt,
+    from_base64,
+    to_base64,
+)
 from support.push_reader import BrowserKeys, claims_of, encoded
 
 # The example of RFC 8291, section 5 and appendix A.

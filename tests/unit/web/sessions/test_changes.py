@@ -13,8 +13,8 @@ from isthmus.events import Prompt, StateChange, TaskState, TextContent
 from isthmus.journal.port.base import JournalUnavailable
 from isthmus.journal.port.task_rows import ClaimedTask, NewTask
 from isthmus.journal.sqlite.journal import SqliteJournal
-from isthmus.web import changes
-from isthmus.web.changes import ChangeFeed, TooManyStreamsError
+from isthmus.web.sessions import changes
+from isthmus.web.sessions.changes import ChangeFeed, TooManyStreamsError
 
 pytestmark = pytest.mark.anyio
 WAIT = 10.0

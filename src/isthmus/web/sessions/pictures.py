@@ -16,8 +16,8 @@ from isthmus.files.atomic import read_regular
 from isthmus.internal_events import ToolResultRecorded
 from isthmus.journal.port.base import Journal
 from isthmus.media import GIF, JPEG, MAXIMUM_FILE_BYTES, PNG, WEBP, Media, kind_of
-from isthmus.web.bundle import HEADERS
-from isthmus.web.refusals import RefusalCode, refusal
+from isthmus.web.http.bundle import HEADERS
+from isthmus.web.http.refusals import RefusalCode, refusal
 
 PICTURES: Final = "pictures"
 """First part of the paths below the API."""

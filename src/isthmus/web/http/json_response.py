@@ -6,7 +6,7 @@ from typing import Any
 from starlette.responses import Response
 
 from isthmus.encoding.json_text import encode
-from isthmus.web.bundle import HEADERS
+from isthmus.web.http.bundle import HEADERS
 
 
 def json_response(value: Mapping[str, Any], status: int = 200, headers: Mapping[str, str] | None = None) -> Response:

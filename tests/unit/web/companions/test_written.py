@@ -6,9 +6,9 @@ import httpx2
 import pytest
 
 from isthmus.encoding.codec import JsonObject
-from isthmus.web.bundle import Bundle
 from isthmus.web.companion_site import CompanionSite
-from isthmus.web.reviews import CompanionRefusedError, NoSuchCompanionError
+from isthmus.web.companions.reviews import CompanionRefusedError, NoSuchCompanionError
+from isthmus.web.http.bundle import Bundle
 
 pytestmark = pytest.mark.anyio
 

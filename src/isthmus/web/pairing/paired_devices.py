@@ -9,9 +9,9 @@ from isthmus.a2a.server.users.auth import Principal, Refusal
 from isthmus.a2a.server.users.users import TokenEntry, UserTable
 from isthmus.record import record
 from isthmus.text.visible import visible_line
-from isthmus.web.devices import Devices
-from isthmus.web.pairing import PairingCode
-from isthmus.web.refusals import RefusalCode, refusal
+from isthmus.web.http.refusals import RefusalCode, refusal
+from isthmus.web.pairing.devices import Devices
+from isthmus.web.pairing.pairing import PairingCode
 
 DEVICE_SECONDS = 90 * 86_400.0
 """Time in seconds after which a device has to be paired again."""

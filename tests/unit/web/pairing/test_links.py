@@ -1,6 +1,6 @@
 import pytest
 
-from isthmus.web.links import entry_link, is_reachable, shown_url
+from isthmus.web.pairing.links import entry_link, is_reachable, shown_url
 
 
 @pytest.mark.parametrize(

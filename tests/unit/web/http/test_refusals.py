@@ -10,10 +10,10 @@ import pytest
 import isthmus.web
 from isthmus.a2a.protocol.errors import ERRORS
 from isthmus.a2a.server.users.auth import Refusal
-from isthmus.web.refusals import STATUSES, RefusalCode, refusal, refused
+from isthmus.web.http.refusals import STATUSES, RefusalCode, refusal, refused
 
 WEB = Path(isthmus.web.__file__).parent
-PROBLEMS = Path(__file__).parents[3] / "frontend" / "src" / "problems" / "problem.ts"
+PROBLEMS = Path(__file__).parents[4] / "frontend" / "src" / "problems" / "problem.ts"
 
 
 def called_by(path: Path) -> set[str]:

@@ -7,8 +7,8 @@ from urllib.parse import urlsplit
 
 from isthmus.network.loopback import is_loopback
 from isthmus.record import record
-from isthmus.web.bundle import ROOT
-from isthmus.web.qr_code import QrCode, TextTooLongError, qr_code
+from isthmus.web.http.bundle import ROOT
+from isthmus.web.pairing.qr_code import QrCode, TextTooLongError, qr_code
 
 MAXIMUM_ORIGIN = 150
 """Maximum length of the address of a server in characters, so that a link fits into a QR code."""

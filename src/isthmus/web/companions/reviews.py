@@ -18,10 +18,10 @@ from isthmus.encoding.json_text import JsonError, decode
 from isthmus.errors import IsthmusError
 from isthmus.ide.control.lineage import process_of_connection
 from isthmus.network.loopback import is_loopback
-from isthmus.web.files import MAXIMUM_FILES_BODY, file_command, searched_words
-from isthmus.web.json_response import json_response as _json
-from isthmus.web.refusals import RefusalCode, refusal, refused
-from isthmus.web.written import MAXIMUM_WRITTEN_BODY, wanted_of, written_command
+from isthmus.web.companions.files import MAXIMUM_FILES_BODY, file_command, searched_words
+from isthmus.web.companions.written import MAXIMUM_WRITTEN_BODY, wanted_of, written_command
+from isthmus.web.http.json_response import json_response as _json
+from isthmus.web.http.refusals import RefusalCode, refusal, refused
 
 MAXIMUM_BODY: Final = 32 * 1024 * 1024
 """Maximum size of an answer in bytes; it may hold a whole file."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from isthmus.a2a.server.users.users import BrowserPush, TokenEntry
-from isthmus.web.notifications import KEY_FILE, NoNotificationsError, Notifications, PushMessage, load_key
+from isthmus.web.push.notifications import KEY_FILE, NoNotificationsError, Notifications, PushMessage, load_key
 from support.push_reader import BrowserKeys, claims_of
 from support.push_service import PushService, add_device, notifications_in
 from support.waiting import eventually_async
@@ -161,6 +161,6 @@ def test_the_key_is_private_and_stays(tmp_path: Path) -> None:
 
 
 def test_without_cryptography_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "isthmus.web.push_message", None)
+    monkeypatch.setitem(sys.modules, "isthmus.web.push.push_message", None)
     with pytest.raises(NoNotificationsError, match=r"isthmus\[push\]"):
         load_key(tmp_path)

@@ -7,9 +7,9 @@ from contextlib import aclosing
 import pytest
 
 from isthmus.encoding.codec import JsonObject
-from isthmus.web import review_feed
-from isthmus.web.changes import TooManyStreamsError
-from isthmus.web.review_feed import CHANGED, ReviewFeed, merged
+from isthmus.web.companions import review_feed
+from isthmus.web.companions.review_feed import CHANGED, ReviewFeed, merged
+from isthmus.web.sessions.changes import TooManyStreamsError
 
 pytestmark = pytest.mark.anyio
 WAIT = 10.0

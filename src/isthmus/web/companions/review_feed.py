@@ -13,8 +13,8 @@ from contextlib import aclosing
 from isthmus.encoding.event_stream import event_frame
 from isthmus.encoding.json_text import encode
 from isthmus.errors import IsthmusError
-from isthmus.web.changes import MAXIMUM_STREAMS, TooManyStreamsError
-from isthmus.web.reviews import Companions
+from isthmus.web.companions.reviews import Companions
+from isthmus.web.sessions.changes import MAXIMUM_STREAMS, TooManyStreamsError
 
 GATHER_SECONDS = 0.05
 """Time in seconds for which changes are gathered before they are looked at."""
@@ -34,7 +34,7 @@ class ReviewFeed:
         self._looking: asyncio.Task[None] | None = None
 
     def check(self) -> None:
-        """Raise :class:`~isthmus.web.changes.TooManyStreamsError` if no further stream may be opened."""
+        """Raise :class:`~isthmus.web.sessions.changes.TooManyStreamsError` if no further stream may be opened."""
         if len(self._readers) >= MAXIMUM_STREAMS:
             raise TooManyStreamsError(f"{MAXIMUM_STREAMS} streams of changes are open, which is the maximum")
 

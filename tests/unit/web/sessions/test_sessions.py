@@ -13,8 +13,8 @@ from isthmus.a2a.server.users.auth import LOCAL_USER, Principal, Refusal
 from isthmus.events import Prompt, StateChange, TaskState
 from isthmus.journal.port.task_rows import NewTask
 from isthmus.journal.sqlite.journal import SqliteJournal
-from isthmus.web.message_queue import MessageQueue
-from isthmus.web.sessions import SessionsApi, excerpt
+from isthmus.web.sessions.message_queue import MessageQueue
+from isthmus.web.sessions.sessions import SessionsApi, excerpt
 from support.memory_agent import MemoryAgent
 
 pytestmark = pytest.mark.anyio

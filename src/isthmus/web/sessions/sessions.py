@@ -29,8 +29,8 @@ from isthmus.journal.port.sessions import (
 )
 from isthmus.journal.port.task_rows import TaskRow
 from isthmus.text.visible import visible_line, with_ellipsis
-from isthmus.web.message_queue import BadMessageError, MessageQueue, edited, shown, written_from
-from isthmus.web.refusals import RefusalCode, refusal
+from isthmus.web.http.refusals import RefusalCode, refusal
+from isthmus.web.sessions.message_queue import BadMessageError, MessageQueue, edited, shown, written_from
 from isthmus.worktrees.checked_out import branch_of
 
 MAXIMUM_WORDS: Final = 200

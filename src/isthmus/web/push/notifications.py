@@ -25,11 +25,11 @@ from isthmus.files.locations import make_private_directory
 from isthmus.network.loopback import is_loopback
 from isthmus.record import record
 from isthmus.runtime.running_tasks import RunningTasks
-from isthmus.web.devices import Devices
+from isthmus.web.pairing.devices import Devices
 
 if TYPE_CHECKING:
     from isthmus.a2a.server.users.users import UserTable
-    from isthmus.web.push_message import ServerKey
+    from isthmus.web.push.push_message import ServerKey
 
 KEY_FILE = "push-key.json"
 """Name of the file with the server's key pair in the data folder."""
@@ -59,7 +59,7 @@ def load_key(folder: Path) -> "ServerKey":
         NoNotificationsError: it cannot be read or made, or ``cryptography`` is missing.
     """
     try:
-        from isthmus.web.push_message import PushKeyError, ServerKey
+        from isthmus.web.push.push_message import PushKeyError, ServerKey
     except ImportError as error:
         raise NoNotificationsError(MISSING) from error
     path = folder / KEY_FILE
@@ -124,7 +124,7 @@ class Notifications:
             UsersError: it cannot be stored.
         """
         await self.public_key()
-        from isthmus.web.push_message import PushKeyError, check_keys
+        from isthmus.web.push.push_message import PushKeyError, check_keys
 
         try:
             check_keys(push.p256dh, push.auth)
@@ -206,7 +206,7 @@ class Notifications:
             log.exception("device %s was not notified because of a bug", entry.id)
 
     async def _send(self, push: BrowserPush, message: PushMessage) -> None:
-        from isthmus.web.push_message import encrypt
+        from isthmus.web.push.push_message import encrypt
 
         key = await asyncio.to_thread(load_key, self.folder)
         parts = urlsplit(push.endpoint)

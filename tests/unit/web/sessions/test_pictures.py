@@ -12,7 +12,7 @@ from isthmus.internal_events import ToolResultRecorded
 from isthmus.journal.port.task_rows import NewTask
 from isthmus.journal.sqlite.journal import SqliteJournal
 from isthmus.media import JPEG, PNG, Media
-from isthmus.web.pictures import PicturesApi
+from isthmus.web.sessions.pictures import PicturesApi
 
 pytestmark = pytest.mark.anyio
 PICTURE = b"\x89PNG\r\n\x1a\n" + b"0" * 20

@@ -17,7 +17,7 @@ from isthmus.journal.port.base import RepeatedMessage
 from isthmus.journal.port.sessions import QueuedMessage
 from isthmus.journal.port.task_rows import Lease, NewTask
 from isthmus.journal.sqlite.journal import SqliteJournal
-from isthmus.web.message_queue import (
+from isthmus.web.sessions.message_queue import (
     GATHER_SECONDS,
     BadMessageError,
     MessageQueue,

@@ -8,7 +8,7 @@ from typing import Any
 from starlette.responses import Response
 
 from isthmus.a2a.server.users.auth import Refusal
-from isthmus.web.json_response import json_response
+from isthmus.web.http.json_response import json_response
 
 
 class RefusalCode(StrEnum):

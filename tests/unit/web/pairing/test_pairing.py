@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isthmus.web.pairing import (
+from isthmus.web.pairing.pairing import (
     ALPHABET,
     LINK_SECONDS,
     MAXIMUM_CODES,

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from isthmus.web.bundle import CONTENT_POLICY, Bundle, BundleMissingError, read_bundle
+from isthmus.web.http.bundle import CONTENT_POLICY, Bundle, BundleMissingError, read_bundle
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import pytest
 
-from isthmus.web.qr_code import MAXIMUM_BYTES, TextTooLongError, qr_code
+from isthmus.web.pairing.qr_code import MAXIMUM_BYTES, TextTooLongError, qr_code
 from support.qr_reader import VERSIONS, read_qr
 
 # Drawn by another encoder (segno 1.6.6, level M, mask 4) of a text that fills its version.

@@ -1,0 +1,1 @@
+"""Companions in the page: their reviews, questions, files and written changes."""

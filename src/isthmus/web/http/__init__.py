@@ -1,0 +1,1 @@
+"""The files of the page, and answers and refusals of its API."""

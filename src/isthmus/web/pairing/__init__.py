@@ -1,0 +1,1 @@
+"""Pairing of browsers: codes, links, and the devices of users."""

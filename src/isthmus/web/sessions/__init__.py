@@ -1,0 +1,1 @@
+"""Sessions of a user: the list, messages that wait, changes and pictures."""
