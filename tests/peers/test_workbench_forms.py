@@ -4,25 +4,16 @@ import itertools
 import json
 import re
 import sys
-from collections.abc import Callable, Generator
-from pathlib import Path
+from collections.abc import Generator
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from isthmus.development_tool import EXTENSION_URI
-from support.workbench import PHONE, Workbench, answer_by, show_new, workbench
+from support.question_kinds import ASKING, QUESTIONS
+from support.workbench import Workbench, answer_by, show_new, workbench
 
-ASKING = Path(__file__).resolve().parent.parent / "support" / "asking_mcp_server.py"
-ZONES = [{"label": "Harbour", "description": "its own zone"}, {"label": "UTC"}]
-PLACES = [{"label": "Belém"}, {"label": "Cacilhas"}]
-QUESTIONS = [
-    {"question": "Which zone has no offset?", "type": "choice", "options": ZONES},
-    {"question": "Which harbours are meant?", "type": "choice", "options": PLACES, "multiSelect": True},
-    {"question": "What is the report called?", "type": "text", "placeholder": "a name"},
-    {"question": "Write over it?", "type": "yesno"},
-]
 SHEET = {"question": "Which sheet?", "options": [{"label": "A"}, {"label": "B"}, {"label": "C"}]}
 NAME = {"question": "Which name?", "type": "text"}
 
@@ -95,112 +86,9 @@ def until_over(page: Page, served: Workbench, task: str) -> str:
     return said.inner_text()
 
 
-def import_by_mouse(page: Page) -> None:
-    option(page, "UTC").click()
-    for place in ("Belém", "Cacilhas"):
-        option(page, place).click()
-    page.get_by_label("What is the report called?").fill("report")
-    option(page, "Yes").click()
-    form(page).locator(".primary").click()
-
-
-def import_by_keys(page: Page) -> None:
-    answer_by(page, "2")
-    for key in ("Tab", "Space", "Tab", "Space", "Tab", "Tab"):
-        page.keyboard.press(key)
-    page.keyboard.type("report")
-    for key in ("Tab", "Space"):
-        page.keyboard.press(key)
-    page.keyboard.press("Control+Enter")
-
-
-def import_by_touch(page: Page) -> None:
-    option(page, "UTC").tap()
-    for place in ("Belém", "Cacilhas"):
-        option(page, place).tap()
-    form(page).locator(".form-next").tap()
-    page.keyboard.insert_text("report")
-    option(page, "Yes").tap()
-    form(page).locator(".primary").tap()
-
-
-def release_by_mouse(page: Page) -> None:
-    option(page, "2.9").click()
-    page.get_by_label("Tell whom?").fill("you@harbour.example")
-    option(page, "No").last.click()
-    form(page).locator(".primary").click()
-
-
-def release_by_keys(page: Page) -> None:
-    answer_by(page, "2")
-    for key in ("Tab", "Tab"):
-        page.keyboard.press(key)
-    page.keyboard.type("you@harbour.example")
-    for key in ("Tab", "ArrowUp", "Control+Enter"):
-        page.keyboard.press(key)
-
-
-def release_by_touch(page: Page) -> None:
-    option(page, "2.9").tap()
-    page.get_by_label("Tell whom?").tap()
-    page.keyboard.insert_text("you@harbour.example")
-    option(page, "No").last.tap()
-    form(page).locator(".primary").tap()
-
-
-@pytest.mark.parametrize(
-    ("answer_import", "answer_release"),
-    [
-        pytest.param(import_by_mouse, release_by_mouse, id="mouse"),
-        pytest.param(import_by_keys, release_by_keys, id="keys"),
-        pytest.param(import_by_touch, release_by_touch, id="touch"),
-    ],
-)
-def test_each_kind_of_field_is_answered_by_each_means(
-    browser: Browser,
-    served: Workbench,
-    page: Page,
-    answer_import: Callable[[Page], None],
-    answer_release: Callable[[Page], None],
-) -> None:
-    is_touch = answer_import is import_by_touch
-    if is_touch:
-        entry = page.context.storage_state()
-        width, height = PHONE
-        context = browser.new_context(
-            storage_state=entry, viewport={"width": width, "height": height}, has_touch=True, is_mobile=True
-        )
-        page = served.watch(context.new_page())
-    asked, released = begin(page, served, "import", "release")
-    row = page.locator(".item", has_text="Which zone has no offset?")
-    expect(row).to_contain_text("and 3 more · 2 choices, 1 text, 1 yes or no")
-    expect(page.locator(".item", has_text="Which release")).to_contain_text("4 fields · goes to tickets")
-    cover = row.locator(".cover")
-    cover.tap() if is_touch else cover.click()
-    expect(form(page).locator("h2")).to_have_text("Which zone has no offset?")
-    expect(page).to_have_title(re.compile(r"^Which zone has no offset\? · .* \(2\) · Isthmus"))
-    until_sent(page, answer_import)
-    expect(form(page).locator("h2")).to_have_text("Which release is it for?")
-    until_sent(page, answer_release)
-    values = until_over(page, served, released).replace(" (mailto:you@harbour.example)", "")
-    assert "accept {'release': '2.9', 'tell': 'you@harbour.example', 'close': False}" in values
-    until_over(page, served, asked)
-    said = page.locator("isthmus-task .call")
-    for question, answer in zip(QUESTIONS, ("UTC", "Belém, Cacilhas", "report", "Yes"), strict=True):
-        said.filter(has_text=str(question["question"])).get_by_role("button", name="Output").click()
-        expect(page.locator(".out", has_text=f"Answer: {answer}")).to_have_count(1)
-
-
-def until_sent(page: Page, answer: Callable[[Page], None]) -> None:
-    """Answer the form in view, and wait until it is not in view any more."""
-    title = form(page).locator("h2").inner_text()
-    page.wait_for_timeout(450)  # delay: an answer counts after what is asked was on the screen for 400 ms
-    answer(page)
-    expect(page.locator("isthmus-form h2", has_text=title)).to_have_count(0)
-
-
 def test_a_fault_stands_under_its_field_and_nothing_is_sent_before(page: Page, served: Workbench) -> None:
     begin(page, served, "release", "sheet")
+    expect(page.locator(".item", has_text="Which release")).to_contain_text("4 fields · goes to tickets")
     page.locator(".item .cover", has_text="Which release").click()
     field = page.get_by_label("Tell whom?")
     field.fill("you@")
@@ -233,6 +121,9 @@ def test_what_was_answered_elsewhere_says_so_and_the_rest_is_sent(
     browser: Browser, page: Page, served: Workbench
 ) -> None:
     (task,) = begin(page, served, "import")
+    row = page.locator(".item", has_text="Which zone has no offset?")
+    expect(row).to_contain_text("and 3 more · 2 choices, 1 text, 1 yes or no")
+    expect(page).to_have_title(re.compile(r"^Which zone has no offset\? · .* \(1\) · Isthmus"))
     until_form_counts(page)
     option(page, "Harbour").click()
     option(page, "No").click()

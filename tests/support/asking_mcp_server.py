@@ -121,6 +121,15 @@ async def page(context: Context[Any, Any], url: str = PAGE) -> str:
 
 
 @server.tool()
+async def sample(context: Context[Any, Any]) -> str:
+    """Ask the model."""
+    log("sample")
+    message = SamplingMessage(role="user", content=TextContent(type="text", text="Resource: what is it?"))
+    result = await context.session.create_message([message], max_tokens=9)
+    return str(getattr(result.content, "text", result.content))
+
+
+@server.tool()
 async def needs_page(context: Context[Any, Any], completes: bool = False) -> str:
     """Refuse until a page was visited; with ``completes`` the server reports that visit."""
     log("needs_page")
