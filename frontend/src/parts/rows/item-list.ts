@@ -34,7 +34,7 @@ export class ItemList extends PageElement implements ReadList {
   isAtEnd = true;
   /** Index of the item that waits; -1 without one. */
   #waitingAt = -1;
-  /** Whether the reader was at the item that waits, or behind it, and goes on from there once it waits no more. */
+  /** Whether the reader was at the item that waits, or behind it, and goes on to the next once it waits no more. */
   #goesOn = false;
   #isPrinted = false;
   #heights = new Heights();
@@ -144,7 +144,8 @@ export class ItemList extends PageElement implements ReadList {
 
   override willUpdate(changed: Map<string, unknown>): void {
     this.#notice();
-    if (changed.has("waiting") && !this.waiting && this.#goesOn) this.isAtEnd = true;
+    // Another item may wait in the same moment in which the one that was read does no more.
+    if (changed.get("waiting") && this.#goesOn) this.isAtEnd = true;
     this.#count();
     this.#choose();
     this.#keepFocus();
