@@ -212,7 +212,7 @@ async def test_hunks_are_kept_one_by_one_side_by_side(reviews: CompanionReviews)
     await page.keyboard.press("]")
     await page.keyboard.press("x")
     await page.keyboard.press("a")
-    await expect(card.locator(".hint")).to_have_text("Hunks written: 1, kept as they were: 2")
+    await expect(card.locator(".hint")).to_have_text("Hunks to write: 1, kept as they were: 2")
     await page.keyboard.press("v")
     await expect(card.locator(".cm-hunk [aria-pressed=true]")).to_have_text(
         ["Keep as it was", "Accept", "Keep as it was"]
