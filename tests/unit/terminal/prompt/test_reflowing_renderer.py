@@ -21,7 +21,7 @@ WIDE, NARROW = Size(rows=24, columns=100), Size(rows=24, columns=44)
 
 
 class _Terminal:
-    """A terminal that wraps its lines anew. Each time that it has been asked for its size, it gets the next of `changes`."""
+    """A terminal that wraps its lines anew. After each question for its size it gets the next of `changes`."""
 
     def __init__(self) -> None:
         self._screen = TerminalScreen(WIDE.columns, WIDE.rows)
