@@ -8,6 +8,7 @@ import psutil
 import pytest
 
 from support.loaded_program import LoadedProgram
+from support.process_families import is_alive
 from support.session_terminal import PROMPT, Sessions
 from support.waiting import eventually
 
@@ -43,7 +44,7 @@ def test_a_command_runs_beside_the_turns_and_ends_with_the_program(sessions: Ses
         terminal.press("look\r").wait_for("Looked.").wait_for(PROMPT)
         assert process.is_running()
         terminal.signal(signal.SIGKILL).wait_for_exit()
-        eventually(lambda: not process.is_running() or process.status() == psutil.STATUS_ZOMBIE, what="its end")
+        eventually(lambda: not is_alive(process), what="its end")
 
 
 def test_a_user_stops_a_command_and_a_program_that_ends_ends_the_others(sessions: Sessions) -> None:

@@ -23,6 +23,7 @@ from support.extended import first_of
 from support.isolation import IsolatedFolders
 from support.mcp_hosting import SCRIPTED, SOON_ENDED, scripted, status_when, write_servers
 from support.mcp_hosting import hosting_soon_ended as hosting
+from support.process_families import is_alive
 from support.tool_calls import success_of, tool_context
 from support.waiting import eventually, eventually_async
 
@@ -200,7 +201,7 @@ async def test_many_servers_are_closed_side_by_side(home: Path, scope: ToolScope
         began = time.monotonic()
     # Each takes more than a second: one after the other they would take longer than this on any machine.
     assert time.monotonic() - began < 20
-    eventually(lambda: not any(process.is_running() and process.status() != "zombie" for process in family))
+    eventually(lambda: not any(map(is_alive, family)))
 
 
 @pytest.mark.requirement("MCP-139")
@@ -233,4 +234,4 @@ async def test_nothing_is_left_of_the_servers_of_a_turn_without_a_user_that_is_k
     finally:
         with contextlib.suppress(ProcessLookupError):
             process.kill()
-    await eventually_async(lambda: not any(one.is_running() and one.status() != "zombie" for one in family), 60)
+    await eventually_async(lambda: not any(map(is_alive, family)), 60)

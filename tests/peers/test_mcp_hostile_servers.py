@@ -16,6 +16,7 @@ from isthmus.tools.port.failure import ToolFailure
 from isthmus.tools.port.servers import ServerState
 from isthmus.tools.port.tool_set import ToolScope
 from support.mcp_hosting import hosting, scripted, status_when
+from support.process_families import is_alive
 from support.tool_calls import failure_of, progress_and_result, result_of, said, success_of, tool_context
 from support.waiting import eventually, eventually_async
 
@@ -291,7 +292,7 @@ async def test_nothing_is_left_of_a_server_when_the_host_closes_without_waiting_
         assert len(family) == (2 if way == "grandchild" else 1)
         began = time.monotonic()
     assert time.monotonic() - began < 60
-    eventually(lambda: not any(process.is_running() and process.status() != "zombie" for process in family))
+    eventually(lambda: not any(map(is_alive, family)))
 
 
 async def test_read_only_counts_only_for_a_server_that_the_user_trusts(home: Path, workspace: Path) -> None:

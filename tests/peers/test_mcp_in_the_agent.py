@@ -18,6 +18,7 @@ from support.isolation import IsolatedFolders
 from support.isthmus_program import ISTHMUS, InProcess, process_ends
 from support.loaded_program import LoadedProgram
 from support.mcp_hosting import scripted, write_servers
+from support.process_families import is_alive
 from support.programs import node_package, require
 from support.shared_serve import SharedServe, shared_serve
 from support.turns import events_of
@@ -241,7 +242,7 @@ def test_servers_end_with_an_agent_that_is_killed(
     finally:
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
-    eventually(lambda: not server.is_running() or server.status() == "zombie")
+    eventually(lambda: not is_alive(server))
 
 
 def test_a_projects_servers_start_only_in_a_folder_that_the_user_trusts(

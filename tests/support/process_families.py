@@ -5,6 +5,14 @@ import contextlib
 import psutil
 
 
+def is_alive(process: psutil.Process) -> bool:
+    """Return whether a process runs: it has neither ended nor become a zombie that waits for its parent."""
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:  # it has ended between the two looks
+        return False
+
+
 def commands_below(root: psutil.Process) -> list[tuple[psutil.Process, list[str]]]:
     """Return the processes below one with their command lines, without those that have ended."""
     found: list[tuple[psutil.Process, list[str]]] = []

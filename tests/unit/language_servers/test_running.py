@@ -11,6 +11,7 @@ import pytest
 
 from isthmus.language_servers.running import RunningLanguageServer, ServerFailedError, ServerTimeouts
 from isthmus.language_servers.servers import server_for
+from support.process_families import is_alive
 from support.waiting import eventually_async
 
 pytestmark = pytest.mark.anyio
@@ -76,14 +77,7 @@ async def test_nothing_of_a_server_is_left_behind(workspace: Path) -> None:
         await server.diagnostics(workspace / "a.py", "x = 1\n")
         children = set(psutil.Process().children(recursive=True)) - before
         assert children
-    await eventually_async(lambda: not any(map(_is_alive, children)))
-
-
-def _is_alive(process: psutil.Process) -> bool:
-    try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.Error:
-        return False
+    await eventually_async(lambda: not any(map(is_alive, children)))
 
 
 @pytest.mark.parametrize(

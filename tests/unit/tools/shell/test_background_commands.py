@@ -15,6 +15,7 @@ from isthmus.tools.port.failure import ToolFailure
 from isthmus.tools.shell.background_commands import MAXIMUM_RUNNING, BackgroundCommands
 from isthmus.tools.shell.background_tools import ListBackgroundProcesses, ReadBackgroundOutput, StopBackgroundProcess
 from isthmus.tools.shell.run_shell_command import RunShellCommand
+from support.process_families import is_alive
 from support.tool_calls import said, success_of, tool_context
 from support.waiting import eventually_async
 
@@ -136,4 +137,7 @@ async def test_a_command_that_cannot_be_started_is_a_failure(session: Session) -
 
 
 def _runs(pid: int) -> bool:
-    return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    try:
+        return is_alive(psutil.Process(pid))
+    except psutil.NoSuchProcess:
+        return False

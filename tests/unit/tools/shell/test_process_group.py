@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from isthmus.tools.shell.process_group import process_group
+from support.process_families import is_alive
 from support.waiting import eventually
 
 pytestmark = pytest.mark.skipif(not Path("/proc").is_dir(), reason="marked processes are found in /proc")
@@ -39,7 +40,7 @@ def test_a_process_that_was_just_started_ends_with_a_killed_agent(how: str) -> N
         assert program.stdout is not None
         child = psutil.Process(int(program.stdout.readline()))
         os.kill(program.pid, signal.SIGKILL)
-    eventually(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE, 30, what="the child has ended")
+    eventually(lambda: not is_alive(child), 30, what="the child has ended")
 
 
 @pytest.mark.anyio
