@@ -21,6 +21,11 @@ from isthmus.text.last_sentence import LONGEST_SENTENCE, last_sentence
         ("", ""),
         ("This is it:\n```\nrm -rf /\n```", ""),
         ("| a | b |", ""),
+        ('{"name": "write_file", "arguments": {"path": "a.py"}}', ""),
+        ('I write it.\n\n[\n  {"path": "a.py"}\n]\n', ""),
+        ('{"text": "' + "a. B " * 2000 + '"}', ""),
+        ("[" * 100_000 + "]" * 100_000, "]" * (LONGEST_SENTENCE - 1) + "\u2026"),
+        ("{braces} are kept in {names}", "{braces} are kept in {names}"),
     ],
 )
 def test_the_last_sentence_is_found(message: str, wanted: str) -> None:
