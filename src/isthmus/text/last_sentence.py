@@ -37,7 +37,7 @@ def last_sentence(message: str) -> str:
     text = " ".join([_MARKS.sub("", lines[begin]), *lines[begin + 1 :]])
     text = " ".join(visible_prose(_EMPHASIS.sub(r"\2", text)).split())
     sentences = [sentence for sentence in _END.split(text) if sentence and sentence.strip()]
-    sentence = sentences[-1].strip().removesuffix(":").removesuffix("\uff1a") if sentences else ""
+    sentence = sentences[-1].strip().removesuffix(":").removesuffix("\uff1a").rstrip() if sentences else ""
     return with_ellipsis(sentence, LONGEST_SENTENCE)
 
 

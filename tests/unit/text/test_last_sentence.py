@@ -12,6 +12,7 @@ from isthmus.text.last_sentence import LONGEST_SENTENCE, last_sentence
     [
         ("It has no zone. I take departure times as local time.", "I take departure times as local time."),
         ("Now I run the tests:", "Now I run the tests"),
+        ("Now I run :", "Now I run"),
         ("```py\nx = 1\n```\nI add it now.", "I add it now."),
         ("Done. See v1.2 of a.py, e.g. Better names.", "See v1.2 of a.py, e.g. Better names."),
         ("- one\n- **two** are left. Let me\nwrite them", "Let me write them"),
