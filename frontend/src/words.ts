@@ -83,6 +83,7 @@ export const TABLE = {
   stop: ["Stop", "停止"],
   promptHint: ["Describe a task", "描述一个任务"],
   promptNext: ["Message the agent", "给代理发消息"],
+  promptShort: ["Message for the next turn", "给下一轮的消息"],
   promptQueued: ["Message the agent. It is sent when this turn ends.", "给代理发消息,会在本轮结束后发送。"],
   send: ["Send", "发送"],
   queue: ["Queue", "排队"],
