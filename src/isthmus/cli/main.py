@@ -12,6 +12,7 @@ import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 from typing_extensions import override
@@ -23,6 +24,9 @@ from isthmus.cli.arguments.request_options import prompt_options
 from isthmus.errors import IsthmusError
 from isthmus.programs.setup.setup import GivenOptions
 from isthmus.programs.terminal.run_request import GivenRequest, run_request
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 BAD_INPUT = 42
 """Exit status for invalid arguments and settings; the same as Gemini CLI's."""
@@ -50,6 +54,7 @@ COMMANDS = {
     "doctor": LazyCommand("isthmus.cli.doctor", "Find out why an agent CLI does not find your editor."),
     "plugin": LazyCommand("isthmus.cli.plugin", "Print the path of the plugin for an editor."),
     "demo": LazyCommand("isthmus.cli.demo", "Show a whole task, from the prompt to the reviewed edit."),
+    "completion": LazyCommand("isthmus.cli.completion", "Print the script by which a shell completes this program."),
 }
 
 
@@ -57,8 +62,6 @@ _LOGIN = "set the key of a model's provider, such as GEMINI_API_KEY; `isthmus mc
 _UPDATE = "update it with the program that installed it, such as pip or uv"
 ELSEWHERE = {
     "auth": _LOGIN,
-    "completion": "isthmus has no shell completion; `isthmus --help` lists the commands",
-    "help": "`isthmus --help` lists the commands",
     "login": _LOGIN,
     "logout": _LOGIN,
     "update": _UPDATE,
@@ -79,7 +82,12 @@ class _Commands(LazyGroup):
         words = click.Command.parse_args(self, ctx, args)
         ctx.args = []  # otherwise the group takes the first word for the name of a command
         ctx.params["words"] = tuple(words)
-        if found := self._instead(ctx, words):
+        if ctx.resilient_parsing:  # a shell asks what could come next
+            return []
+        if (path := self._helped(ctx, words)) is not None:
+            ctx.allow_interspersed_args = False
+            return super().parse_args(ctx, [*path, "--help"])
+        if found := ELSEWHERE.get(words[0].lower()) if len(words) == 1 else None:
             raise click.UsageError(
                 f"Unknown command {' '.join(words)!r}: {found}. To send it as a prompt use -p or -i.", ctx
             )
@@ -89,16 +97,25 @@ class _Commands(LazyGroup):
             )
         return []
 
-    def _instead(self, ctx: click.Context, words: Sequence[str]) -> str | None:
-        """Return what to do instead of a command of other programs; None for a prompt."""
-        first = words[0].lower()
-        if len(words) == 1:
-            return ELSEWHERE.get(first)
-        if first != "help" or len(words) > 3 or words[1] not in COMMANDS:
+    @override
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list["CompletionItem[Any]"]:
+        """Return commands and options, or files behind the first word of a prompt."""
+        if ctx.params.get("words", ()) in ((), ("help",)) or incomplete.startswith("-"):
+            return super().shell_complete(ctx, incomplete)
+        from click.shell_completion import CompletionItem
+
+        return [CompletionItem(incomplete, type="file")]
+
+    def _helped(self, ctx: click.Context, words: Sequence[str]) -> Sequence[str] | None:
+        """Return the command that ``help`` is asked for, empty for the program itself; None for a prompt."""
+        path = words[1:]
+        if words[0].lower() != "help" or len(path) > 2 or (path and path[0] not in COMMANDS):
             return None
-        group = self.get_command(ctx, words[1])
-        is_known = len(words) == 2 or (isinstance(group, click.Group) and words[2] in group.list_commands(ctx))
-        return f"`isthmus {' '.join(words[1:])} --help` describes it" if is_known else None
+        if len(path) == 2:
+            group = self.get_command(ctx, path[0])
+            if not isinstance(group, click.Group) or path[1] not in group.list_commands(ctx):
+                return None
+        return path
 
     def _meant(self, ctx: click.Context, words: Sequence[str]) -> str | None:
         """Return the command that was mistyped, alone or before one of its own commands; None for a prompt."""

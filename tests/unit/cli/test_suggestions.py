@@ -79,13 +79,9 @@ def test_a_mistyped_group_is_not_sent_to_a_model(line: str, meant: str, capsys: 
 @pytest.mark.parametrize(
     ("line", "instead"),
     [
-        ("help", "isthmus --help"),
-        ("help mcp", "isthmus mcp --help"),
         ("Version", "isthmus --version"),
         ("login", "isthmus mcp login NAME"),
         ("update", "program that installed it"),
-        ("completion", "no shell completion"),
-        ("help mcp login", "isthmus mcp login --help"),
     ],
 )
 def test_a_command_of_other_programs_is_answered_and_not_sent_to_a_model(
@@ -97,7 +93,27 @@ def test_a_command_of_other_programs_is_answered_and_not_sent_to_a_model(
     assert "To send it as a prompt use -p or -i." in error
 
 
-@pytest.mark.parametrize("line", ["mpc please", "Task list is unsorted", "explain this", "help me", "update the docs"])
+@pytest.mark.parametrize("line", ["", "mcp", "mcp login", "Help serve"])
+def test_help_before_a_command_is_its_help(line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    path = line.removeprefix("Help ").split()
+    assert run([*path, "--help"]) == 0
+    expected = capsys.readouterr().out
+    assert run((line if line.startswith("Help") else f"help {line}").split()) == 0
+    assert capsys.readouterr().out == expected
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "mpc please",
+        "Task list is unsorted",
+        "explain this",
+        "help me",
+        "help mcp pleas",
+        "help serve xyzzy",
+        "update the docs",
+    ],
+)
 def test_words_that_only_resemble_a_group_are_a_prompt(line: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run([*line.split(), "-o", "json", "--no-such-option"]) == 42
     assert "--no-such-option" in capsys.readouterr().err
