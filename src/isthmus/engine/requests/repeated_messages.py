@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import cast
 
-from isthmus.client import PromptMessage, TaskSnapshot
+from isthmus.client import CommandMessage, PromptMessage, TaskSnapshot
 from isthmus.development_tool import ToolCallConfirmation
 from isthmus.encoding.codec import to_json
 from isthmus.events import ConfirmationAccepted, Prompt, TaskState
@@ -32,6 +32,12 @@ def digest_of(message: PromptMessage) -> str:
     for piece in _pieces(content):
         digest.update(piece.encode())
     return digest.hexdigest()
+
+
+def digest_of_command(command: CommandMessage) -> str:
+    """Return a digest of the content of a slash command, which no prompt has."""
+    content = [command.scope.context_id, [*command.path], command.args]
+    return f"command {hashlib.sha256(_CANONICAL_JSON(content).encode()).hexdigest()}"
 
 
 def _pieces(value: object, depth: int = 0) -> Iterator[str]:

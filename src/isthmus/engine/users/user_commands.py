@@ -7,7 +7,16 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from isthmus.client import CommandMessage, CommandScope, Execution, LimitReached, TaskError, Turn, UserLimits
+from isthmus.client import (
+    CommandMessage,
+    CommandScope,
+    Execution,
+    LimitReached,
+    TaskError,
+    TaskSnapshot,
+    Turn,
+    UserLimits,
+)
 from isthmus.development_tool import (
     AgentSettings,
     CommandExecutionStatus,
@@ -27,10 +36,12 @@ from isthmus.engine.requests.command_execution import (
     resolve_command,
     start_status,
 )
+from isthmus.engine.requests.repeated_messages import digest_of_command, snapshot_at
 from isthmus.engine.runs.runner import Runner
 from isthmus.engine.users.session_state import folded_session, session_state
 from isthmus.engine.users.task_access import TaskAccess
 from isthmus.events import Command, Prompt, StateChange, TaskState
+from isthmus.journal.port.base import RepeatedMessage
 from isthmus.journal.port.task_rows import NewTask
 from isthmus.session_status import SessionStatus
 from isthmus.slash_commands.tree import Completion
@@ -70,7 +81,10 @@ class UserCommands:
         return await session_state(self._runner, self._access.user, context_id, workspace, scope.settings)
 
     async def execute(self, command: CommandMessage) -> Execution:
-        """Execute a command as a task of its own; what prevents that is in the status."""
+        """Execute a command as a task of its own; what prevents that is in the status.
+
+        A message that has been executed before, by whichever process, begins nothing: its task is returned.
+        """
         command = well_formed(command)
         try:
             may_have_none = isinstance(self._runner.agent, GeneralCommandAgent)
@@ -85,7 +99,15 @@ class UserCommands:
             return Execution(CommandExecutionStatus.FAILED_TO_START, refusal_without_folder(command))
         settings = None if workspace == NO_FOLDER else {**(command.scope.settings or {}), KEY: workspace}
         title = title_of(format_command(command))
-        task = NewTask(str(uuid.uuid4()), context_id or str(uuid.uuid4()), workspace, title, self._access.user)
+        task = NewTask(
+            str(uuid.uuid4()),
+            context_id or str(uuid.uuid4()),
+            workspace,
+            title,
+            self._access.user,
+            command.message_id,
+            digest_of_command(command) if command.message_id else "",
+        )
         event = Command(
             command.message_id or str(uuid.uuid4()), command.path, command.args, settings, command.extension
         )
@@ -93,8 +115,14 @@ class UserCommands:
             taken = await self._runner.create(task, [event], self._limits, is_whole_session=context_id is None)
         except LimitReached as error:
             return Execution(CommandExecutionStatus.FAILED_TO_START, str(error))
-        turn = Turn(self._snapshots.of(taken.row), self._runner.deliver(task.task_id, 0, 1), is_new=True)
-        return Execution(await self._first_state(task.task_id), turn=turn)
+        except RepeatedMessage as repeated:
+            row = await self._access.row(repeated.task_id)
+            return await self._begun(snapshot_at(self._snapshots.of(row), TaskState.SUBMITTED, 1, row.created_at))
+        return await self._begun(self._snapshots.of(taken.row))
+
+    async def _begun(self, snapshot: TaskSnapshot) -> Execution:
+        turn = Turn(snapshot, self._runner.deliver(snapshot.task_id, 0, 1), is_new=True)
+        return Execution(await self._first_state(snapshot.task_id), turn=turn)
 
     async def _place(self, scope: CommandScope, *, needs_folder: bool = True) -> tuple[str | None, str]:
         """Return the session and the workspace of a command; NO_FOLDER where there is none and none is needed."""

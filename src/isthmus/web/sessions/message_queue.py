@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias, cast
 from isthmus.client import AgentClient, CommandMessage, CommandScope, LimitReached, PromptMessage
 from isthmus.development_tool import EXTENSION_URI, CommandExecutionStatus
 from isthmus.errors import IsthmusError, Unavailable
-from isthmus.events import Command, MessagePart
+from isthmus.events import MessagePart
 from isthmus.journal.port.base import Journal
 from isthmus.journal.port.sessions import QueuedMessage, SessionRow, SessionState
 from isthmus.record import record
@@ -31,8 +31,6 @@ MAXIMUM_TEXT: Final = 1_000_000
 """Maximum number of characters of a message."""
 MAXIMUM_IMAGES: Final = 20
 _COMMAND: Final = re.compile(r"/([A-Za-z][\w:.-]*)(?:\s+(.*))?\Z", re.DOTALL)
-_LAST_TURNS: Final = 3
-"""Number of turns among which a command is sought that was sent before the process ended."""
 _STRING_FIELDS: Final = ("text", "mode", "model")
 
 log = logging.getLogger(__name__)
@@ -197,7 +195,8 @@ class MessageQueue:
         """Send a message, once; return why it was not sent, which it then keeps, or nothing."""
         problem = ""
         try:
-            if not await self._was_sent(session, user, message):
+            # Whether a process that has ended sent it before it could remove it.
+            if not await self._journal.begun_by(user, message.id):
                 problem = await self._begin(session, user, message)
         except (Unavailable, LimitReached) as error:
             log.info("a message waits longer: %s", error)
@@ -210,16 +209,6 @@ class MessageQueue:
         else:
             await self._journal.sessions.drop(session.context_id, user, message.id)
         return problem
-
-    async def _was_sent(self, session: SessionRow, user: str, message: QueuedMessage) -> bool:
-        """Return whether a process that has ended sent a message before it could remove it."""
-        if await self._journal.begun_by(user, message.id):
-            return True
-        for task in session.tasks[-_LAST_TURNS:]:
-            for delivery in await self._journal.events(task.task_id, 0, 1):
-                if isinstance(delivery.event, Command) and delivery.event.message_id == message.id:
-                    return True
-        return False
 
     async def _begin(self, session: SessionRow, user: str, message: QueuedMessage) -> str:
         written = written_from(json.loads(message.body))

@@ -153,9 +153,9 @@ async def test_what_was_sent_before_the_process_ended_is_not_sent_again(
     # The process ended after the turns had begun, and before the messages were removed.
     for task in (
         NewTask("again", "c", "/work", "one", "", "one", "other digest"),
-        NewTask("command", "c", "/work", "/stats now"),
+        NewTask("command", "c", "/work", "/stats now", "", "/stats now", "other digest"),
     ):
-        event = Prompt("one", "one") if task.message_id else Command("/stats now", ("stats",), "now")
+        event = Prompt("one", "one") if task.task_id == "again" else Command("/stats now", ("stats",), "now")
         claimed = await journal.create(task, [event], "here", 60)
         await journal.finish(claimed.lease, [DONE], [])
     async with sending(journal, agent):
