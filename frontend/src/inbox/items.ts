@@ -29,9 +29,14 @@ export interface EndedCall {
   callId: string;
 }
 
+/** Time from the first list in which the other one takes its places in the order of time, in milliseconds. */
+export const OPENING_MS = 1000;
+
 const NONE: ReadonlySet<string> = new Set();
 
 const keyOf = (question: Question): string => `${question.task.id}/${question.call.tool_call_id}`;
+const timeOf = ({ question, review }: Item): number => review?.at ?? question?.task.changedAt ?? 0;
+const newestFirst = (items: Item[]): Item[] => items.sort((one, other) => timeOf(other) - timeOf(one));
 const idsOf = (question: Question): Set<string> => new Set(question.calls.map((call) => call.tool_call_id));
 
 /**
@@ -44,6 +49,8 @@ export class InboxItems {
   fresh: Item[] = [];
   #hasQuestions = false;
   #hasReviews = false;
+  /** When the first list was loaded, in milliseconds. */
+  #openedAt = Infinity;
 
   get open(): Item[] {
     return this.shown.filter((item) => !item.isAnswered);
@@ -58,7 +65,7 @@ export class InboxItems {
   }
 
   /**
-   * Take what waits now, newest first; `loaded` says whose list was loaded. Return the items of which nothing waits any
+   * Take what waits now; `loaded` says whose list was loaded. Return the items of which nothing waits any
    * more, and the calls whose questions have ended.
    */
   take(
@@ -79,10 +86,13 @@ export class InboxItems {
       return found ? [Object.assign(item, { ...found, answers: item.answers })] : [];
     });
     const known = new Set([...this.shown, ...this.fresh].map((item) => item.key));
-    const added = [...waiting.values()].filter((item) => !known.has(item.key));
+    const added = newestFirst([...waiting.values()].filter((item) => !known.has(item.key)));
     const isFirst = (item: Item): boolean => (item.review ? !this.#hasReviews : !this.#hasQuestions);
-    this.shown = [...this.shown, ...added.filter(isFirst)];
+    const begins = [...this.shown, ...added.filter(isFirst)];
+    // Whose list comes first is chance. Once the user has had time to read, nothing moves.
+    this.shown = now - this.#openedAt <= OPENING_MS ? newestFirst(begins) : begins;
     this.fresh = [...added.filter((item) => !isFirst(item)), ...this.fresh];
+    if (loaded.questions || loaded.reviews) this.#openedAt = Math.min(this.#openedAt, now);
     this.#hasQuestions ||= loaded.questions;
     this.#hasReviews ||= loaded.reviews;
     if (!this.open.length) this.showFresh();

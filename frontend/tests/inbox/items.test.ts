@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { InboxItems } from "../../src/inbox/items.ts";
+import { InboxItems, OPENING_MS } from "../../src/inbox/items.ts";
 import type { TaskRow, ToolCall } from "../../src/server/protocol.ts";
 import type { Waiting } from "../../src/server/reviews.ts";
 import type { Question } from "../../src/server/store.ts";
@@ -14,6 +14,7 @@ const question = (id: string, ...ids: string[]): Question => {
   }));
   return { task: { id, contextId: id } as TaskRow, call: calls[0]!, calls };
 };
+const at = (found: Question, changedAt: number): Question => ({ ...found, task: { ...found.task, changedAt } });
 const review = (key: string): Waiting => ({ key, kind: "review", folders: [] }) as unknown as Waiting;
 const BOTH = { questions: true, reviews: true };
 const keys = (items: { key: string }[]): string[] => items.map((item) => item.key);
@@ -25,6 +26,29 @@ describe("the list of the inbox", () => {
     items.take([question("a")], [review("r")], BOTH, 2);
     expect(keys(items.shown)).toEqual(["a/c", "r"]);
     expect(items.fresh).toEqual([]);
+  });
+
+  it("has one order of time, whichever list comes first", () => {
+    const questions = [at(question("a"), 30), at(question("b"), 10)];
+    const reviews = [{ ...review("r"), at: 20 }];
+    const orders = [
+      { questions: true, reviews: false },
+      { questions: false, reviews: true },
+      { questions: true, reviews: true },
+    ].map((first) => {
+      const items = new InboxItems();
+      items.take(first.questions ? questions : [], first.reviews ? reviews : [], first, 100);
+      items.take(questions, reviews, BOTH, 100 + OPENING_MS);
+      return keys(items.shown);
+    });
+    expect(orders).toEqual(Array(3).fill(["a/c", "r", "b/c"]));
+  });
+
+  it("moves nothing for a list that comes once there was time to read", () => {
+    const items = new InboxItems();
+    items.take([at(question("a"), 10)], [], { questions: true, reviews: false }, 100);
+    items.take([at(question("a"), 10)], [{ ...review("r"), at: 20 }], BOTH, 101 + OPENING_MS);
+    expect(keys(items.shown)).toEqual(["a/c", "r"]);
   });
 
   it("gathers what comes later, and shows it above when it is to be shown", () => {
