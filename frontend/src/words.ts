@@ -729,6 +729,7 @@ export const TABLE = {
   openHost: ["Open {0}", "打开 {0}"],
   goesOnAfter: ["{0} goes on after it", "之后 {0} 会继续"],
   doneThere: ["Are you done at {0}?", "您在 {0} 完成了吗?"],
+  repeatsItself: ["The model repeats itself: let it go on?", "模型在重复同样的操作:让它继续吗?"],
   asksModel: ["{0} asks your model", "{0} 想使用您的模型"],
   upToTokens: ["up to {0} tokens at your cost", "最多 {0} 个词元,费用由您承担"],
   once: ["once", "一次"],

@@ -1,7 +1,7 @@
 // The three facts of a question, from the call itself: what is wanted, what it touches, what the answer covers.
 
 import { diffOf } from "../diff/diffs.ts";
-import type { FileDiff, ToolCall } from "../server/protocol.ts";
+import { type FileDiff, LOOP_QUESTION, type ToolCall } from "../server/protocol.ts";
 import { exact, exactLine, visibleLine } from "../text/safe.ts";
 import { linesOf } from "../task/task-fold.ts";
 import { t } from "../words.ts";
@@ -135,6 +135,7 @@ function askedFacts(call: ToolCall, wants: string): Facts | undefined {
     const object = t("asksModel", exactLine(about.server, 80));
     return { verb: "", object, wants, touches: "", covers: t("once"), costs: t("upToTokens", tokens) };
   }
+  if (call.tool_name === LOOP_QUESTION) return { verb: "", object: t("repeatsItself"), wants, touches: "", covers: "" };
   if (call.tool_name !== "ask_user" && call.tool_name !== "elicitation") return undefined;
   const message = typeof about.message === "string" ? about.message : (call.description ?? "");
   const object = exactLine(message.trimStart().split("\n", 1)[0] ?? "", 160) || exactLine(call.tool_name);

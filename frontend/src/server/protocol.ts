@@ -5,6 +5,9 @@ export const EXTENSION = "https://github.com/google-gemini/gemini-cli/blob/main/
 export type TaskState =
   "submitted" | "working" | "input-required" | "auth-required" | "completed" | "failed" | "canceled" | "rejected";
 
+/** Tool name of our agent's question whether a model that repeats itself may go on. */
+export const LOOP_QUESTION = "continue_repeating";
+
 export const ENDED: ReadonlySet<TaskState> = new Set(["completed", "failed", "canceled", "rejected"]);
 
 export type CallStatus = "PENDING" | "EXECUTING" | "SUCCEEDED" | "FAILED" | "CANCELLED";

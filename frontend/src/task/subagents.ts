@@ -1,6 +1,6 @@
 // What a task says of its subagents: their calls are asked in the task that began them.
 
-import type { TaskRow, ToolCall } from "../server/protocol.ts";
+import { LOOP_QUESTION, type TaskRow, type ToolCall } from "../server/protocol.ts";
 import { visibleLine } from "../text/safe.ts";
 
 /** Tool with which an agent begins a subagent. */
@@ -15,7 +15,7 @@ const SAID_IN_TITLE = 40;
 /** Return whether a call is asked here for a subagent: its id is `CALL?ID`. A server's question in a call is `CALL?1`. */
 function isRelayed(call: ToolCall): boolean {
   const at = call.tool_call_id.lastIndexOf(QUESTION_MARK);
-  if (at < 0 || call.tool_name === "continue_repeating") return false;
+  if (at < 0 || call.tool_name === LOOP_QUESTION) return false;
   return (
     typeof call.input_parameters?.asked_in !== "string" ||
     call.tool_call_id.slice(at).toUpperCase().includes(ESCAPED_MARK)

@@ -32,6 +32,12 @@ describe("the facts of a question", () => {
     expect([verb, touches]).toEqual(["Create", "src/a.py, a new file of one line"]);
   });
 
+  it("of a model that repeats itself are a question in words of the page", () => {
+    const description = "The model repeats itself: it made 5 calls of ls, although it was told.";
+    const { object } = factsOf(asks({ tool_name: "continue_repeating", description }), "/home/user/code");
+    expect(object).toBe("The model repeats itself: let it go on?");
+  });
+
   it("of a removal name it so, with the lines that go; a file that is only emptied is changed", () => {
     const file_edit_details = {
       file_name: "b",
