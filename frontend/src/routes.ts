@@ -1,7 +1,7 @@
 // The addresses of the page: which of its pages one shows, and its title. Pure.
 
 import { visibleLine } from "./text/safe.ts";
-import { type SessionAddress, decoded, sessionOf } from "./server/sessions.ts";
+import { type SessionAddress, type SessionState, decoded, sessionOf } from "./server/sessions.ts";
 import { t } from "./words.ts";
 
 const NAMED = ["new", "history", "devices", "tools", "settings", "files"] as const;
@@ -36,6 +36,34 @@ export function routeOf(path: string): Route {
   }
   const name = path.replace(/\/$/, "");
   return { name: name ? (NAMED.find((one) => one === name) ?? "unknown") : "inbox", id: "" };
+}
+
+/** State by which sessions are sought in the history; "" for every state. */
+export type SoughtState = SessionState | "" | "archived";
+
+export const SOUGHT_STATES: readonly SoughtState[] = ["", "waiting", "working", "done", "failed", "archived"];
+/** Maximum number of characters that are sought. */
+export const LONGEST_SOUGHT = 200;
+
+/** What is sought in the history. */
+export interface Sought {
+  words: string;
+  state: SoughtState;
+}
+
+/** Return what the query of an address of the history seeks; what no page of ours writes seeks nothing. */
+export function soughtIn(query: string): Sought {
+  const found = new URLSearchParams(query);
+  const state = SOUGHT_STATES.find((one) => one === found.get("state")) ?? "";
+  return { words: (found.get("words") ?? "").slice(0, LONGEST_SOUGHT), state };
+}
+
+/** Return the query of an address of the history, with its "?"; empty if nothing is sought. */
+export function queryOf({ words, state }: Sought): string {
+  const query = new URLSearchParams();
+  if (words.trim()) query.set("words", words);
+  if (state) query.set("state", state);
+  return query.size ? `?${query.toString()}` : "";
 }
 
 /** What a title is made of. */

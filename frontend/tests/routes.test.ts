@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { routeOf, titleOf } from "../src/routes.ts";
+import { LONGEST_SOUGHT, SOUGHT_STATES, queryOf, routeOf, soughtIn, titleOf } from "../src/routes.ts";
 import { decoded } from "../src/server/sessions.ts";
 
 describe("the page at an address", () => {
@@ -40,6 +40,31 @@ it.each([
   ["session/a/b", { contextId: "a", turn: "b" }],
 ])("the address %j is of a session", (path, session) => {
   expect(routeOf(path)).toEqual({ name: "session", id: "", session });
+});
+
+describe("what is sought in the history", () => {
+  it("is read from the address that it is written to", () => {
+    const words = fc.string({ unit: "grapheme", maxLength: 20 }).filter((one) => one.trim() !== "" || one === "");
+    fc.assert(
+      fc.property(words, fc.constantFrom(...SOUGHT_STATES), (words, state) => {
+        const query = queryOf({ words, state });
+        expect(soughtIn(new URL(`http://host/ui/history${query}`).search)).toEqual({ words, state });
+      }),
+    );
+  });
+
+  it.each([
+    ["", "", ""],
+    ["?state=gone&other=1", "", ""],
+    ["?words=a%20b&state=archived", "a b", "archived"],
+    [`?words=${"a".repeat(LONGEST_SOUGHT + 1)}`, "a".repeat(LONGEST_SOUGHT), ""],
+  ])("is nothing that no address of ours says: %j", (query, words, state) => {
+    expect(soughtIn(query)).toEqual({ words, state });
+  });
+
+  it("leaves an address without a query if it is nothing", () => {
+    expect(queryOf({ words: " ", state: "" })).toBe("");
+  });
 });
 
 describe("the title of a page", () => {

@@ -149,6 +149,18 @@ def test_on_the_way_back_a_list_and_a_session_are_where_they_were_left(page: Pag
         lambda: page.locator("isthmus-history .scroll").evaluate("list => list.scrollTop") == left, what="the list"
     )
     expect(page.locator(f'isthmus-history .line[href="{address}"]')).to_be_focused()
+    # What was sought is there again, with what was found.
+    field = page.get_by_role("searchbox")
+    field.fill("turn 9 of")
+    expect(rows).to_have_count(1)
+    rows.click()
+    page.wait_for_selector("isthmus-items")
+    page.go_back()
+    expect(field).to_have_value("turn 9 of")
+    expect(rows).to_have_count(1)
+    page.locator("nav").get_by_role("link", name="History").click()
+    expect(field).to_have_value("")
+    expect(rows).to_have_count(50)
     # A session whose earlier turns are asked for again.
     page.locator("isthmus-history .line[href$='/together']").click()
     expect(page.get_by_text("Turn 24 of the ferries", exact=True)).to_be_in_viewport()

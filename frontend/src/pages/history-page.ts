@@ -1,36 +1,31 @@
 import { html, nothing } from "lit";
 import { customElement, property, state } from "lit/decorators.js";
+import { live } from "lit/directives/live.js";
 import { icon, stateMark } from "../frame/icons.ts";
 import { visible, visibleLine } from "../text/safe.ts";
 import { problemOf } from "../problems/problem.ts";
 import { SessionSearch } from "../server/session-search.ts";
-import {
-  type SessionFacts,
-  type SessionList,
-  type SessionState,
-  sessionPath,
-  taskStateOf,
-} from "../server/sessions.ts";
+import { type SessionFacts, type SessionList, sessionPath, taskStateOf } from "../server/sessions.ts";
 import type { TaskStore } from "../server/store.ts";
 import { age, t } from "../words.ts";
 import { loadingRows } from "../parts/loading.ts";
 import { PageElement } from "../parts/base.ts";
 import { isComposing, isForPage } from "../frame/keys.ts";
 import { PAGE } from "../place.ts";
+import { LONGEST_SOUGHT, SOUGHT_STATES, type Sought, type SoughtState, queryOf, soughtIn } from "../routes.ts";
+import { rename } from "../visits.ts";
 
 /** Typing is not searched for before this pause. */
 const PAUSE_MS = 200;
 
-type Filter = SessionState | "" | "archived";
-
-const FILTERS: [Filter, () => string][] = [
-  ["", () => t("anyState")],
-  ["waiting", () => t("stateWaiting")],
-  ["working", () => t("working")],
-  ["done", () => t("done")],
-  ["failed", () => t("stateFailed")],
-  ["archived", () => t("stateArchived")],
-];
+const STATES: Readonly<Record<SoughtState, () => string>> = {
+  "": () => t("anyState"),
+  waiting: () => t("stateWaiting"),
+  working: () => t("working"),
+  done: () => t("done"),
+  failed: () => t("stateFailed"),
+  archived: () => t("stateArchived"),
+};
 
 /** All sessions of the user, changed last first, with a search over all of them. */
 @customElement("isthmus-history")
@@ -41,8 +36,8 @@ export class HistoryPage extends PageElement {
   @property({ type: Number }) version = 0;
   @state() private search: SessionSearch | undefined;
   @state() private problem = "";
-  #words = "";
-  #filter: Filter = "";
+  /** What is sought: it is in the address, so that it is there again on the way back. */
+  #sought = soughtIn(location.search);
   #timer = 0;
   /** The sessions that are shown: they stay where they are, with the focus, until the next search has found something. */
   #hits: readonly SessionFacts[] = [];
@@ -50,21 +45,39 @@ export class HistoryPage extends PageElement {
   override connectedCallback(): void {
     super.connectedCallback();
     addEventListener("keydown", this.#press);
+    addEventListener("popstate", this.#read);
     this.store.addEventListener("reached", this.#again);
+    this.#seek();
   }
 
   override disconnectedCallback(): void {
     super.disconnectedCallback();
     removeEventListener("keydown", this.#press);
+    removeEventListener("popstate", this.#read);
     this.store.removeEventListener("reached", this.#again);
     clearTimeout(this.#timer);
     this.search?.stop();
   }
 
+  /** The link to the history was followed from the history itself. */
+  #read = (): void => {
+    if (location.pathname !== `${PAGE}history` || location.search === queryOf(this.#sought)) return;
+    this.#sought = soughtIn(location.search);
+    this.#seek();
+    this.requestUpdate();
+  };
+
+  #change(sought: Partial<Sought>): void {
+    this.#sought = { ...this.#sought, ...sought };
+    rename(location.pathname + queryOf(this.#sought));
+    this.#seek();
+  }
+
   #seek(): void {
     clearTimeout(this.#timer);
-    const words = this.#words.trim();
-    if (!words && !this.#filter) {
+    const { state } = this.#sought;
+    const words = this.#sought.words.trim();
+    if (!words && !state) {
       this.search?.stop();
       this.search = undefined;
       this.#hits = [];
@@ -74,9 +87,8 @@ export class HistoryPage extends PageElement {
     this.#timer = window.setTimeout(
       () => {
         this.search?.stop();
-        const archived = this.#filter === "archived";
-        const sought = { words, archived, state: this.#filter === "archived" ? ("" as const) : this.#filter };
-        this.search = new SessionSearch(sought, () => this.requestUpdate());
+        const archived = state === "archived";
+        this.search = new SessionSearch({ words, archived, state: archived ? "" : state }, () => this.requestUpdate());
         this.#more();
       },
       this.search ? PAUSE_MS : 0,
@@ -106,21 +118,19 @@ export class HistoryPage extends PageElement {
             type="search"
             placeholder=${t("searchHistory")}
             aria-label=${t("searchHistory")}
-            maxlength="200"
-            @input=${(event: Event) => {
-              this.#words = (event.target as HTMLInputElement).value;
-              this.#seek();
-            }}
+            maxlength=${LONGEST_SOUGHT}
+            .value=${live(this.#sought.words)}
+            @input=${(event: Event) => this.#change({ words: (event.target as HTMLInputElement).value })}
           />
           <select
             class="field"
             aria-label=${t("state")}
-            @change=${(event: Event) => {
-              this.#filter = (event.target as HTMLSelectElement).value as Filter;
-              this.#seek();
-            }}
+            @change=${(event: Event) => this.#change({ state: (event.target as HTMLSelectElement).value as SoughtState })}
           >
-            ${FILTERS.map(([name, words]) => html`<option value=${name}>${words()}</option>`)}
+            ${SOUGHT_STATES.map(
+              (name) =>
+                html`<option value=${name} .selected=${live(name === this.#sought.state)}>${STATES[name]()}</option>`,
+            )}
           </select>
         </div>
       </div>
@@ -190,14 +200,14 @@ export class HistoryPage extends PageElement {
         class="b small quiet icon"
         aria-label="${words}: ${name}"
         title=${words}
-        @click=${() => void this.#change(session, change)}
+        @click=${() => void this.#put(session, change)}
       >
         ${icon(archived ? "undo" : "archive")}
       </button>
     </li>`;
   }
 
-  async #change(session: SessionFacts, change: "archive" | "restore"): Promise<void> {
+  async #put(session: SessionFacts, change: "archive" | "restore"): Promise<void> {
     this.problem = "";
     try {
       const changed = await this.list.change(session.contextId, { do: change });
