@@ -5,7 +5,7 @@ import type { SessionStatus } from "../client.ts";
 import type { Written } from "../parts/prompt/prompt-box.ts";
 import "../parts/prompt/prompt-box.ts";
 import "../parts/prompt/queued-messages.ts";
-import { ENDED, type TaskState } from "../server/protocol.ts";
+import { ENDED } from "../server/protocol.ts";
 import type { Change } from "../server/sessions.ts";
 import { t } from "../words.ts";
 import type { SessionInView } from "./in-view.ts";
@@ -42,8 +42,8 @@ export function sessionFoot(
       }
       <isthmus-prompt
         ?isLost=${view.stream.stream.is === "waiting"}
-        .hint=${hintFor(state)}
-        ?isQueueing=${!isOver}
+        .hint=${hintFor(view)}
+        ?isQueueing=${!isOver && view.isKnown}
         ?isShort=${state === "input-required"}
         ?isBusy=${action.isUnderWay}
         .draftKey=${draftKey}
@@ -58,7 +58,7 @@ export function sessionFoot(
 }
 
 /** Return the words in the empty field. While a question waits, it is one line beside what is chosen. */
-function hintFor(state: TaskState): string {
-  if (ENDED.has(state)) return t("promptNext");
+function hintFor({ state, isKnown }: SessionInView): string {
+  if (ENDED.has(state) || !isKnown) return t("promptNext");
   return state === "input-required" ? t("promptShort") : t("promptQueued");
 }

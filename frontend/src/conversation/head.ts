@@ -11,7 +11,8 @@ import type { Change, WholeSession } from "../server/sessions.ts";
 import { t } from "../words.ts";
 
 export interface HeadFacts {
-  state: TaskState;
+  /** Undefined while it is not known. */
+  state: TaskState | undefined;
   /** Whether the connection is lost, so that the state is the one that was last seen. */
   isLost: boolean;
   /** Name of the agent. */
@@ -36,7 +37,7 @@ export interface HeadActions {
 export function sessionHead(facts: HeadFacts, actions: HeadActions) {
   const { session, diffOf } = facts;
   return html`<div class="head session-head">
-    ${facts.isLost && !facts.title ? nothing : stateMark(facts.state, facts.isLost)}
+    ${facts.state && !(facts.isLost && !facts.title) ? stateMark(facts.state, facts.isLost) : nothing}
     <isthmus-title
       .name=${facts.title}
       .given=${session?.given ?? ""}
@@ -48,7 +49,7 @@ export function sessionHead(facts: HeadFacts, actions: HeadActions) {
     ${session?.branch ? html`<span class="xs t3 cut wide-only branch" title=${t("branch")}>${icon("branch")}<span class="vh">${t("branch")}: </span><span dir="auto">${visibleLine(session.branch, 80)}</span></span>` : nothing}
     <span class="right row"
       >${diffOf ? html`<a class="b small quiet wide-only" href="${PAGE}diff/${diffOf}">${icon("sides")}${t("sessionDiffShort")} <kbd>d</kbd></a>` : nothing}
-      ${ENDED.has(facts.state) ? nothing : html`<button class="b small" @click=${() => actions.stop()}>${icon("stop")}${t("stop")} <kbd class="wide-only">esc esc</kbd></button>`}
+      ${!facts.state || ENDED.has(facts.state) ? nothing : html`<button class="b small" @click=${() => actions.stop()}>${icon("stop")}${t("stop")} <kbd class="wide-only">esc esc</kbd></button>`}
       <button
         class="b small quiet aside-only"
         aria-expanded=${facts.hasAside}

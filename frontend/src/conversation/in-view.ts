@@ -12,6 +12,8 @@ export interface SessionInView {
   /** Session of what is shown; empty until it is known. */
   readonly context: string;
   readonly state: TaskState;
+  /** Whether the state was read: at the beginning nothing says that something works. */
+  readonly isKnown: boolean;
   readonly stream: SessionStream;
   readonly sessions: SessionList;
   readonly store: TaskStore;

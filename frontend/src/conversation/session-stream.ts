@@ -3,7 +3,7 @@
 import type { OpenQuestion } from "./asked-questions.ts";
 import { groupsOf } from "../forms/form.ts";
 import { TaskFollower, eventsAgain, type StreamState } from "../server/task-stream.ts";
-import { ENDED } from "../server/protocol.ts";
+import { ENDED, type TaskState } from "../server/protocol.ts";
 import { ApiError } from "../server/session.ts";
 import { problemOf } from "../problems/problem.ts";
 import { type Turn, type WholeSession, turnAt, wholeSession } from "../server/sessions.ts";
@@ -182,6 +182,19 @@ export class SessionStream {
   /** The newest turn. */
   get fold(): TaskFold {
     return this.#newest?.fold ?? this.#none;
+  }
+
+  /**
+   * Return the state of the newest turn, undefined while nothing is known of it; `listed` is what a list says of it.
+   *
+   * While the events of a turn that has ended are read again, they say what it was.
+   */
+  stateOf(listed: TaskState | undefined): TaskState | undefined {
+    if (this.questions.length) return "input-required";
+    const { name, state } = this.fold;
+    const known = listed ?? this.#turns.find((turn) => turn.id === name)?.state;
+    const isRead = this.#newest?.isWhole ?? false;
+    return state === "submitted" || (!isRead && known && ENDED.has(known)) ? known : state;
   }
 
   /** The turns that are shown, in order. */

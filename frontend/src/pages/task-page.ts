@@ -32,7 +32,7 @@ import { isNotThere } from "../server/session.ts";
 import { visibleLine } from "../text/safe.ts";
 import { StatusReader } from "../server/session-status.ts";
 import { type SessionReader, SessionStream } from "../conversation/session-stream.ts";
-import { type Change, type SessionList, sessionPath, turnAt } from "../server/sessions.ts";
+import { type Change, type SessionList, sessionPath, taskStateOf, turnAt } from "../server/sessions.ts";
 import type { TaskStore } from "../server/store.ts";
 import { childOf } from "../task/subagents.ts";
 import type { Item } from "../task/task-fold.ts";
@@ -190,10 +190,16 @@ export class TaskPage extends PageElement implements QuestionsPage {
   }
 
   get state(): TaskState {
-    if (this.stream.questions.length) return "input-required";
-    const { name, state } = this.#fold;
-    if (state !== "submitted") return state;
-    return this.store.rows.get(name)?.state ?? this.stream.turns.find((turn) => turn.id === name)?.state ?? "submitted";
+    return this.#state ?? "submitted";
+  }
+
+  get isKnown(): boolean {
+    return this.#state !== undefined;
+  }
+
+  get #state(): TaskState | undefined {
+    const facts = this.#fold.name ? undefined : this.sessions.get(this.contextId);
+    return this.stream.stateOf(facts ? taskStateOf(facts) : this.store.rows.get(this.#fold.name)?.state);
   }
 
   override render() {
@@ -226,7 +232,7 @@ export class TaskPage extends PageElement implements QuestionsPage {
     return html` <main class="pane surface">
         ${sessionHead(
           {
-            state: this.state,
+            state: this.#state,
             isLost: this.stream.stream.is === "waiting",
             agent: this.agent,
             title,
@@ -281,6 +287,7 @@ export class TaskPage extends PageElement implements QuestionsPage {
           .taskId=${fold.name}
           .turn=${isWhole ? this.stream.turns.length : 0}
           .state=${this.state}
+          ?isKnown=${this.isKnown}
           ?isLost=${this.stream.stream.is === "waiting"}
           .now=${this.now}
           .more=${session ? sessionMenu(session, this.#actions) : nothing}

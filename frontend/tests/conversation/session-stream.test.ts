@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { EXTENSION } from "../../src/server/protocol.ts";
+import { EXTENSION, type TaskState } from "../../src/server/protocol.ts";
 import { type SessionReader, SessionStream } from "../../src/conversation/session-stream.ts";
 import { call } from "../support/events.ts";
 import { type Asked, json, serve, stream } from "../support/server.ts";
@@ -56,6 +56,44 @@ beforeEach(() => {
   vi.stubGlobal("window", globalThis);
   vi.stubGlobal("document", { hidden: false, removeEventListener: vi.fn() });
   vi.stubGlobal("removeEventListener", vi.fn());
+});
+
+describe("the state of a session", () => {
+  const works = {
+    statusUpdate: { status: { state: "TASK_STATE_WORKING" }, metadata: { [EXTENSION]: { kind: "STATE_CHANGE" } } },
+  };
+
+  /** Return the states that are shown one after another, while a turn is read that the session lists in this state. */
+  async function shown(state: string, listed: TaskState | undefined, ...events: object[]): Promise<unknown[]> {
+    serve(({ path }) =>
+      path.includes(":subscribe")
+        ? stream(prompt("a"), ...events)
+        : json({ contextId: "session", title: "", tasks: [turn("a", { state })], queued: [], draft: "" }),
+    );
+    const states: unknown[] = [];
+    const note = (): void => {
+      const found = session.stateOf(listed);
+      if (!states.length || found !== states.at(-1)) states.push(found);
+    };
+    const session = new SessionStream({ came: note, turned: note });
+    session.begin({ contextId: "session", turn: "" });
+    note();
+    await vi.waitFor(() => expect(session.items.length).toBeGreaterThan(0));
+    if (events.includes(done)) await vi.waitFor(() => expect(session.stream.is).toBe("ended"));
+    session.detach();
+    return states;
+  }
+
+  it("is unknown first, and never at work while a turn that has ended is read again", async () => {
+    expect(await shown("completed", undefined, works, done)).toEqual([undefined, "completed"]);
+    expect(await shown("completed", "completed", works, done)).toEqual(["completed"]);
+    expect(await shown("completed", undefined, works)).toEqual([undefined, "completed"]);
+  });
+
+  it("is that of the events where the turn goes on", async () => {
+    expect(await shown("working", undefined, works)).toEqual([undefined, "working"]);
+    expect(await shown("working", "working", works, done)).toEqual(["working", "completed"]);
+  });
 });
 
 describe("the turns of a session", () => {

@@ -51,6 +51,8 @@ export class TaskAside extends PageElement {
   /** What can be done with the session. */
   @property({ attribute: false }) more: unknown = nothing;
   @property() state: TaskState = "submitted";
+  /** Whether the state was read. */
+  @property({ type: Boolean }) isKnown = false;
   @property() version = "";
   /** Whether the connection is lost, so that the state is the one that was last seen. */
   @property({ type: Boolean }) isLost = false;
@@ -96,7 +98,7 @@ export class TaskAside extends PageElement {
 
   /** Return the state in words; nothing while no state was ever seen. */
   #stateText(row: TaskRow | undefined): string {
-    if (this.isLost && !row) return "";
+    if (!this.isKnown || (this.isLost && !row)) return "";
     return this.isLost && !ENDED.has(this.state) ? t("lastSeenAs", stateWord(this.state)) : stateWord(this.state);
   }
 
