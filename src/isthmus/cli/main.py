@@ -54,18 +54,19 @@ COMMANDS = {
     "doctor": LazyCommand("isthmus.cli.doctor", "Find out why an agent CLI does not find your editor."),
     "plugin": LazyCommand("isthmus.cli.plugin", "Print the path of the plugin for an editor."),
     "demo": LazyCommand("isthmus.cli.demo", "Show a whole task, from the prompt to the reviewed edit."),
+    "update": LazyCommand("isthmus.cli.update", "Say how this program was installed, and how it is updated."),
     "completion": LazyCommand("isthmus.cli.completion", "Print the script by which a shell completes this program."),
 }
 
 
+WITHOUT_WORDS = frozenset({"update"})
+"""Commands that take no words: with words they begin a prompt, such as "update the tests"."""
 _LOGIN = "set the key of a model's provider, such as GEMINI_API_KEY; `isthmus mcp login NAME` is for an MCP server"
-_UPDATE = "update it with the program that installed it, such as pip or uv"
 ELSEWHERE = {
     "auth": _LOGIN,
     "login": _LOGIN,
     "logout": _LOGIN,
-    "update": _UPDATE,
-    "upgrade": _UPDATE,
+    "upgrade": "`isthmus update` says how",
     "version": "`isthmus --version` prints it",
 }
 """Commands of other programs that Isthmus does not have, and what to do instead."""
@@ -76,7 +77,7 @@ class _Commands(LazyGroup):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the options and a command's name, or the options around the words of a prompt."""
         _, rest, _ = self.make_parser(ctx).parse_args(list(args))
-        if not rest or rest[0] in COMMANDS:
+        if not rest or (rest[0] in COMMANDS and not _begins_prompt(rest)):
             return super().parse_args(ctx, args)
         ctx.allow_interspersed_args = True
         words = click.Command.parse_args(self, ctx, args)
@@ -182,6 +183,10 @@ def command(
     from isthmus.cli.run import run
 
     return run(given, run_request(request, is_typed=sys.stdin.isatty()))
+
+
+def _begins_prompt(words: Sequence[str]) -> bool:
+    return words[0] in WITHOUT_WORDS and any(not word.startswith("-") for word in words[1:])
 
 
 def _refuse_options_before(name: str, context: click.Context) -> None:

@@ -81,7 +81,7 @@ def test_a_mistyped_group_is_not_sent_to_a_model(line: str, meant: str, capsys: 
     [
         ("Version", "isthmus --version"),
         ("login", "isthmus mcp login NAME"),
-        ("update", "program that installed it"),
+        ("upgrade", "isthmus update"),
     ],
 )
 def test_a_command_of_other_programs_is_answered_and_not_sent_to_a_model(
