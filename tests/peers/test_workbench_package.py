@@ -41,7 +41,8 @@ def test_a_wheel_from_a_source_distribution_has_the_page_without_node(tmp_path: 
 
 
 def test_a_checkout_without_the_page_and_without_node_says_what_to_do(tmp_path: Path) -> None:
-    for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE"):
+    (tmp_path / "packaging").mkdir()
+    for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE", "packaging/public.toml"):
         (tmp_path / name).write_bytes((ROOT / name).read_bytes())
     (tmp_path / "src" / "isthmus").mkdir(parents=True)
     (tmp_path / "src" / "isthmus" / "__init__.py").write_text('__version__ = "0.1.0"\n')

@@ -6,7 +6,7 @@ import venv
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-ROOMS = ("src", "tests", "scripts", "examples", "docs", "bench", "plugins", "deploy", "typings")
+ROOMS = ("src", "tests", "scripts", "examples", "docs", "bench", "plugins", "deploy", "typings", "packaging")
 FILES = (
     "pyproject.toml",
     "README.md",
