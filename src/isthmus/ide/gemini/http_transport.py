@@ -21,6 +21,7 @@ from isthmus.ide.gemini.session import GeminiSession, SessionTable
 from isthmus.ide.gemini.tools import call_tool
 from isthmus.ide.gemini.waiting import Proposal
 from isthmus.ide.mcp import mcp_peer
+from isthmus.ide.mcp.tool_names import CLOSE_DIFF, OPEN_DIFF
 from isthmus.listeners.connection_slot import token_shown
 from isthmus.rpc.messages import INVALID_PARAMS, SERVER_ERROR, Notification, RequestId, error_response
 
@@ -158,7 +159,8 @@ class McpEndpoint:
                 return _json(400 if malformed else 200, encode_ascii(message))
             case mcp_peer.CallTool(request_id):
                 self._companion.attach(session)
-                session.unsettled.forget(str(received.arguments.get("filePath")))  # answered in the agent's terminal
+                if received.name in (OPEN_DIFF, CLOSE_DIFF):  # answered in the agent's terminal, or asked anew
+                    await self._forget(session, str(received.arguments.get("filePath")))
                 key = (session.id, request_id)
                 task = self._calls[key] = asyncio.create_task(
                     call_tool(self._companion, session, session.client_name, received)
@@ -182,6 +184,13 @@ class McpEndpoint:
                 return Response(status_code=202)
             case _:
                 assert_never(received)
+
+    async def _forget(self, session: GeminiSession, file_path: str) -> None:
+        """Forget what is left of a file from the previous run, also a proposal that is about to be shown."""
+        session.unsettled.forget(file_path)
+        if (showing := self._showing.get((session.id, file_path))) is not None:
+            showing.cancel()
+            await asyncio.wait([showing])
 
     def _show_again(self, session: GeminiSession, proposal: Proposal) -> None:
         """Show a proposal left from the previous run; it is kept for the next run until it is visible."""

@@ -1,6 +1,8 @@
 """The state that the server of the companion protocol leaves to its next process."""
 
 import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -42,8 +44,10 @@ class SlowCompanion(Companion):
     def __init__(self, workspace: Path) -> None:
         super().__init__(HeadlessEditor((str(workspace),)))
         self.may_show = asyncio.Event()
+        self.shows = 0
 
     async def open_diff(self, client: Client, file_path: str, proposed: str, *, tab_name: str = "") -> DiffReview:
+        self.shows += 1
         await self.may_show.wait()
         return await super().open_diff(client, file_path, proposed, tab_name=tab_name)
 
@@ -76,3 +80,56 @@ async def test_what_a_client_has_heard_is_written_before_it_hears_more(workspace
         await eventually_async(lambda: len(companion.reviews) == 1, what="the proposal is shown")
     await server.stop()
     await asyncio.wait_for(serving, 30)
+
+
+@asynccontextmanager
+async def restarted(companion: SlowCompanion, proposal: dict[str, str]) -> AsyncGenerator[httpx2.AsyncClient]:
+    """Serve after a restart with a proposal that waits; its client is back, and nothing is shown to the user yet."""
+    server = GeminiServer(companion, lambda: None)
+    former = {
+        "port": 0,
+        "token": "secret",
+        "sessions": {"s": {"name": "gemini-cli", "version": "1", "protocol_version": "2025-06-18"}},
+        "waiting": {"s": {"proposals": [proposal], "decisions": []}},
+    }
+    await server.start(former)
+    serving = asyncio.create_task(server.serve())
+    await server.listening()
+    headers = {"authorization": "Bearer secret", "mcp-session-id": "s"}
+    async with (
+        httpx2.AsyncClient(base_url=f"http://127.0.0.1:{server.port}", headers=headers, trust_env=False) as http,
+        http.stream("GET", "/mcp", headers={"accept": "text/event-stream"}),
+    ):
+        await eventually_async(lambda: companion.shows > 0, what="the proposal is about to be shown")
+        yield http
+    await server.stop()
+    await asyncio.wait_for(serving, 30)
+
+
+def call(name: str, **arguments: object) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
+
+
+async def test_a_proposal_that_is_settled_while_it_is_being_shown_again_stays_away(workspace: Path) -> None:
+    companion, file = SlowCompanion(workspace), str(workspace / "a.txt")
+    async with restarted(companion, {"file_path": file, "text": "new"}) as http:
+        answer = await http.post("/mcp", json=call("closeDiff", filePath=file))
+        assert "error" not in answer.json()
+        companion.may_show.set()
+        await http.post("/mcp", json=call("closeDiff", filePath=str(workspace / "b.txt")))  # a round through the server
+        assert companion.reviews.find("s", file) is None
+
+
+async def test_of_a_proposal_that_is_made_anew_while_the_former_is_being_shown_only_the_new_one_is_shown(
+    workspace: Path,
+) -> None:
+    companion, file = SlowCompanion(workspace), str(workspace / "a.txt")
+    async with restarted(companion, {"file_path": file, "text": "former"}) as http:
+        asking = asyncio.create_task(http.post("/mcp", json=call("openDiff", filePath=file, newContent="new")))
+        await eventually_async(lambda: companion.shows > 1, what="the new proposal")
+        companion.may_show.set()
+        await asking
+        await http.post("/mcp", json=call("closeDiff", filePath=str(workspace / "b.txt")))
+        review = companion.reviews.find("s", file)
+        assert review is not None
+        assert review.proposed == "new"
