@@ -1,6 +1,8 @@
 """A prompt that is drawn anew for another width, with and without the signal that the width has changed."""
 
 import io
+from collections.abc import Generator
+from contextlib import contextmanager
 
 import pyte
 import pytest
@@ -53,14 +55,20 @@ class _Terminal:
         self._written.truncate()
 
 
-@pytest.mark.parametrize("is_signalled", [False, True], ids=["before the signal", "after the signal"])
-async def test_a_drawing_for_another_width_leaves_no_prompt_behind(is_signalled: bool) -> None:
-    terminal = _Terminal()
+@contextmanager
+def _prompting(terminal: _Terminal) -> Generator[Application[str]]:
+    """Open a prompt with a long text, with the cursor behind it."""
     with create_app_session(DummyInput(), terminal.output):
         session = PromptSession[str]("> ")
         make_reflowing(session)
         session.default_buffer.insert_text(TYPED)
-        app = session.app
+        yield session.app
+
+
+@pytest.mark.parametrize("is_signalled", [False, True], ids=["before the signal", "after the signal"])
+async def test_a_drawing_for_another_width_leaves_no_prompt_behind(is_signalled: bool) -> None:
+    terminal = _Terminal()
+    with _prompting(terminal) as app:
         _draw(app)
         for size in (NARROW, WIDE, NARROW):
             terminal.resize(size)
@@ -72,11 +80,7 @@ async def test_a_drawing_for_another_width_leaves_no_prompt_behind(is_signalled:
 
 async def test_a_width_that_changes_while_a_prompt_is_drawn_counts_at_the_next_drawing() -> None:
     terminal = _Terminal()
-    with create_app_session(DummyInput(), terminal.output):
-        session = PromptSession[str]("> ")
-        make_reflowing(session)
-        session.default_buffer.insert_text(TYPED)
-        app = session.app
+    with _prompting(terminal) as app:
         _draw(app)
         terminal.changes = [NARROW]
         _draw(app)
