@@ -119,7 +119,7 @@ test-extended: setup peers frontend ## the tests that make test leaves out: one 
 repeat: setup peers frontend ## run tests many times, several beside each other, to see whether they depend on chance: REPEATED, REPETITIONS
 	ISTHMUS_REPETITIONS=$(REPETITIONS) $(BIN)/python -m pytest -n $(PYTEST_WORKERS) --dist worksteal -q $(REPEATED) $(PYTEST_ARGS)
 
-mutants: setup ## remove over 50 guards of the program one by one, and see that a test notices each (tests/mutants.toml): MUTANTS
+mutants: setup ## remove over 100 guards of the program one by one, and see that a test notices each (tests/mutants.toml): MUTANTS
 	$(BIN)/python scripts/mutants.py $(MUTANTS)
 
 engines: setup peers frontend ## show the page in Firefox as well, which comes from Debian's packages
