@@ -2,6 +2,8 @@
 
 /** Pixels from the end within which a reader follows it. */
 const NEAR_END = 80;
+/** Share of the height that this is at most: in a window at 400 %, 80 px may be most of what is seen. */
+const NEAR_SHARE = 0.25;
 /** Share of the height that shows what is before an item that waits: the sentence that explains it. */
 const BEFORE = 0.4;
 /** Height of an item in px, or all of it, that makes it one in view. */
@@ -13,6 +15,11 @@ export interface Scrolled {
   height: number;
   /** Undefined without an item that waits. */
   waiting: number | undefined;
+}
+
+/** Return how many px from the place that is followed a reader may be. */
+function nearness({ height }: Scrolled): number {
+  return Math.min(NEAR_END, NEAR_SHARE * height);
 }
 
 /** Return the place in px that is followed: the end, but no further than to the item that waits. */
@@ -27,12 +34,12 @@ export function followedPlace({ total, height, waiting }: Scrolled): number {
  */
 export function isFollowing(top: number, list: Scrolled): boolean {
   const place = followedPlace(list);
-  return list.waiting === undefined ? place - top < NEAR_END : Math.abs(place - top) <= 2;
+  return list.waiting === undefined ? place - top < nearness(list) : Math.abs(place - top) <= 2;
 }
 
 /** Return whether a reader at a place in px is at the item that waits or behind it. */
 export function isAtWaiting(top: number, list: Scrolled): boolean {
-  return top >= followedPlace(list) - NEAR_END;
+  return top >= followedPlace(list) - nearness(list);
 }
 
 /** Return where an item is for a reader: in view, or beyond an end of it; all in px. */

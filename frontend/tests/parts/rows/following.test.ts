@@ -11,6 +11,19 @@ describe("the place that a reader of a list follows", () => {
     expect([4300, 4230, 4200].map((top) => isFollowing(top, list))).toEqual([true, true, false]);
   });
 
+  it.each([
+    { window: "of a desktop", height: 700, near: 80 },
+    { window: "of a phone", height: 600, near: 80 },
+    { window: "at 400 %, where 80 px are most of what is seen", height: 100, near: 25 },
+  ])("is left at a limit that fits the window $window", ({ height, near }) => {
+    const end = list.total - height;
+    const isNear = (distance: number) => isFollowing(end - distance, { ...list, height });
+    expect([0, near - 1, near, near + 1].map(isNear)).toEqual([true, true, false, false]);
+    const waits = { ...list, height, waiting: 3000 };
+    const place = followedPlace(waits);
+    expect([near, near + 1].map((distance) => isAtWaiting(place - distance, waits))).toEqual([true, false]);
+  });
+
   it("is no further than the item that waits, below what explains it", () => {
     const waits = { ...list, waiting: 3000 };
     expect(followedPlace(waits)).toBe(2720);
