@@ -120,9 +120,7 @@ async def test_a_proposal_that_is_settled_while_it_is_being_shown_again_stays_aw
         assert companion.reviews.find("s", file) is None
 
 
-async def test_of_a_proposal_that_is_made_anew_while_the_former_is_being_shown_only_the_new_one_is_shown(
-    workspace: Path,
-) -> None:
+async def test_a_proposal_made_anew_while_the_former_is_shown_is_shown_alone(workspace: Path) -> None:
     companion, file = SlowCompanion(workspace), str(workspace / "a.txt")
     async with restarted(companion, {"file_path": file, "text": "former"}) as http:
         asking = asyncio.create_task(http.post("/mcp", json=call("openDiff", filePath=file, newContent="new")))
