@@ -15,6 +15,8 @@ ASKED_IN = "asked_in"
 """Key, in the input parameters of a question with this mark, of the tool name of the call that asks."""
 LOOP_QUESTION = "continue_repeating"
 """Tool name of the question whether a model that repeats itself may go on."""
+QUESTION_TOOLS = frozenset((ELICITATION, SAMPLING, LOOP_QUESTION))
+"""Tool names of calls that are only questions; no tool runs after the answer."""
 APPROVAL_REQUIRED = "approval_required"
 """Type of the error of a call that a user could have allowed, where no user can be asked."""
 ACCEPTING_OPTIONS = ("proceed_once", "accept", "allow_once", "allow-once", "allow", "once", "approved", "yes")

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from isthmus.a2a.token_file import TOKEN_FILE
-from isthmus.questions import SAMPLING
+from isthmus.questions import LOOP_QUESTION, SAMPLING
 from support.question_kinds import KINDS, PAGE, missing_effects, script, servers, write_files
 from support.workbench import DESKTOP, PHONE, SECONDS, Workbench, pause_keys, until_answers_count, workbench
 
@@ -131,7 +131,7 @@ def answer_all(page: Page, means: Mouse) -> None:
     }
     session = page.url
     for kind in KINDS:
-        is_form = kind.tool not in {"", SAMPLING}
+        is_form = kind.tool not in {"", SAMPLING, LOOP_QUESTION}
         for title in kind.titles:
             if means.is_touch:
                 page.goto(session)

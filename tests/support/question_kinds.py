@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from isthmus.agent.session.loops import REPETITIONS
 from isthmus.development_tool import ConfirmationDetails, ExecuteDetails, FileDiff, GenericDetails, McpDetails
 from isthmus.forms.asked_question import ASK_USER
-from isthmus.questions import ELICITATION, SAMPLING
+from isthmus.questions import ELICITATION, LOOP_QUESTION, SAMPLING
 
 ASKING = Path(__file__).with_name("asking_mcp_server.py")
 NOTES = Path(__file__).with_name("notes_mcp_server.py")
@@ -22,7 +23,7 @@ class AskedKind:
     """A kind of question, and the call of the model that leads to it.
 
     ``titles`` are what the page asks, one question after the other. ``details`` is the kind of confirmation, and
-    ``tool`` the tool name of a call that is a question itself; empty otherwise.
+    ``tool`` the tool name of a call that is a question itself; empty otherwise. ``calls`` is how often the model calls.
     """
 
     name: str
@@ -30,6 +31,7 @@ class AskedKind:
     call: tuple[str, dict[str, Any]]
     titles: Sequence[str]
     tool: str = ""
+    calls: int = 1
 
 
 def _patch(*lines: str) -> tuple[str, dict[str, Any]]:
@@ -72,6 +74,14 @@ KINDS = (
     AskedKind("form of a server", FileDiff, ("release", {}), ["Which release is it for?"], ELICITATION),
     AskedKind("page of a server", GenericDetails, ("page", {"url": PAGE}), ["Log in there"], ELICITATION),
     AskedKind("sampling", GenericDetails, ("sample", {}), ["tickets asks your model"], SAMPLING),
+    AskedKind(
+        "repetition",
+        GenericDetails,
+        ("list_directory", {"dir_path": "."}),
+        ["The model repeats itself: let it go on?"],
+        LOOP_QUESTION,
+        calls=REPETITIONS,
+    ),
 )
 FILES = {"notes.txt": "old\n", "gone.txt": "gone\n", "from.txt": "moved\n"}
 
@@ -82,10 +92,14 @@ def script() -> str:
     for number, kind in enumerate(KINDS):
         name, arguments = kind.call
         before = [{"text": f"{KINDS[number - 1].name}: {{{{result}}}}"}] if number else []
-        replies.append({"steps": [*before, {"call": {"name": name, "arguments": arguments}}]})
-    replies.append({"text": f"{KINDS[-1].name}: {{{{result}}}}\nIt is over."})
+        call = {"call": {"name": name, "arguments": arguments}}
+        replies += [{"steps": [*before, call]}, *[{"steps": [call]}] * (kind.calls - 1)]
+    # The last one repeats itself, is told so, and calls once more: then the user is asked.
+    name, arguments = KINDS[-1].call
+    over = {"text": f"{KINDS[-1].name}: {{{{result}}}}\nIt is over."}
     scenarios = [
         {"prompt": r"\Aall", "replies": replies},
+        {"prompt": r"\A\[Isthmus", "replies": [{"call": {"name": name, "arguments": arguments}}, over]},
         {"prompt": "Resource", "replies": [{"text": "forty-two"}]},
     ]
     return json.dumps({"name": "practice", "scenarios": scenarios})  # a YAML document, too
@@ -133,5 +147,6 @@ def missing_effects(workspace: Path, said: str) -> list[str]:
         in told.get("form of a server", ""),
         "page of a server": "accept" in told.get("page of a server", ""),
         "sampling": "forty-two" in told.get("sampling", ""),
+        "repetition": "notes.txt" in told.get("repetition", ""),  # it went on
     }
     return [kind.name for kind in KINDS if not has_effect[kind.name]]

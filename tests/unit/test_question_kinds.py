@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import get_args
 
-from isthmus import questions
 from isthmus.development_tool import ConfirmationDetails
 from isthmus.forms.asked_question import ASK_USER
+from isthmus.questions import QUESTION_TOOLS
 from support.question_kinds import KINDS, missing_effects, write_files
 
 
@@ -14,7 +14,7 @@ def test_each_kind_of_confirmation_is_answered_in_the_page() -> None:
 
 
 def test_each_call_that_asks_by_itself_is_answered_in_the_page() -> None:
-    assert {kind.tool for kind in KINDS if kind.tool} == {ASK_USER, questions.ELICITATION, questions.SAMPLING}
+    assert {kind.tool for kind in KINDS if kind.tool} == {ASK_USER, *QUESTION_TOOLS}
 
 
 def test_without_answers_no_kind_has_had_its_effect(tmp_path: Path) -> None:

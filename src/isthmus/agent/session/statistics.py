@@ -19,7 +19,7 @@ from isthmus.events import (
     ToolCallUpdate,
 )
 from isthmus.internal_events import Compacted, ModelReply, ModelUsed
-from isthmus.questions import ELICITATION, LOOP_QUESTION, QUESTION_MARK, SAMPLING
+from isthmus.questions import QUESTION_MARK, QUESTION_TOOLS
 from isthmus.task_view import ModelUsage, model_of
 
 K = TypeVar("K")
@@ -158,7 +158,7 @@ class Statistics:
         key = (task_id, call.tool_call_id)
         if call.status is ToolCallStatus.EXECUTING and at is not None:
             self._executing_since.setdefault(key, at)
-        if not call.status.is_final or key in self._ended or call.tool_name in (ELICITATION, SAMPLING, LOOP_QUESTION):
+        if not call.status.is_final or key in self._ended or call.tool_name in QUESTION_TOOLS:
             return  # These are questions of a server or of the guard against loops, not tools.
         asker = call.tool_call_id.rpartition(QUESTION_MARK)[0]
         if (task_id, asker) in self._executing_since:

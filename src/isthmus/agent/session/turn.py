@@ -8,7 +8,7 @@ from isthmus.agent.session.interruption import PROCESS_ENDED
 from isthmus.agent.session.session import Session
 from isthmus.agent.session.spending import Spending, SpendingRefusal
 from isthmus.events import AgentEvent, ToolCallUpdate
-from isthmus.questions import ELICITATION, LOOP_QUESTION, SAMPLING
+from isthmus.questions import QUESTION_TOOLS
 from isthmus.runtime.telemetry import NO_TELEMETRY, Telemetry
 from isthmus.text.last_sentence import last_sentence
 
@@ -84,7 +84,7 @@ def _with_wants(session: Session, event: ToolCallUpdate) -> ToolCallUpdate:
     """Return an event; one with a question also has what the agent said before the call."""
     if (request := event.tool_call.confirmation_request) is None:
         return event
-    if request.wants is not None or event.tool_call.tool_name in (ELICITATION, SAMPLING, LOOP_QUESTION):
+    if request.wants is not None or event.tool_call.tool_name in QUESTION_TOOLS:
         return event  # a server asks, or we do
     wants = last_sentence(session.said.text)
     asking = replace(event.tool_call, confirmation_request=replace(request, wants=wants))
